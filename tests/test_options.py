@@ -94,7 +94,7 @@ def test_strict(monkeypatch):
     def disagreement(self, func, args, outputs):
         asked.append(func)
 
-    monkeypatch.setattr(GuardProgram, "twin_outcome", disagreement)
+    monkeypatch.setattr(GuardProgram, "reference_outcome", disagreement)
     plain = stator.compile(add, backend="eager", options={"strict": False})
     plain(torch.ones(3)), plain(torch.ones(3))
     assert not asked
@@ -110,8 +110,8 @@ def test_strict(monkeypatch):
 def test_strict_raises_where_the_two_disagree(monkeypatch):
     strict = stator.compile(add, backend="eager", options={"strict": True})
     strict(torch.ones(3))
-    monkeypatch.setattr(GuardProgram, "twin_outcome", lambda *args: "the twin finds nothing wrong")
-    with pytest.raises(RuntimeError, match="disagree: the twin finds nothing wrong"):
+    monkeypatch.setattr(GuardProgram, "reference_outcome", lambda *args: "the reference finds nothing wrong")
+    with pytest.raises(RuntimeError, match="disagree: the reference finds nothing wrong"):
         strict(torch.ones(3))
 
 

@@ -24,7 +24,7 @@ class GuardProgram:
 
     instructions: Final[list[tuple[str, tuple[int, ...], int, object]]]
     strict: bool
-    """Each decision is re-checked with the Python twin."""
+    """Each decision is re-checked with the reference program."""
     def __new__(
         cls,
         instructions: Sequence[tuple[str, tuple[int, ...], int, object]],
@@ -303,4 +303,4 @@ def watch_stance(namespace: dict[str, object], reader: Callable[[], bool], /) ->
     """
 
 def set_strict(strict: bool, /) -> bool:
-    """Re-check every guard decision with the Python twin (STATOR_STRICT=1); returns what was set before."""
+    """Re-check every guard decision with the reference program (STATOR_STRICT=1); returns what was set before."""

@@ -52,7 +52,7 @@ class Config:
     )
     error_on_recompile: bool = _option(False, "Raise `RecompileError` where a frame would be compiled again.")
     disable: bool = _option(False, "Compile nothing more: what no entry fits runs as ordinary Python.")
-    strict: bool = _option(False, "Re-check every decision of the guard program with its Python twin; slow.")
+    strict: bool = _option(False, "Re-check every decision of the guard program with its reference; slow.")
     verbose: bool = _option(False, "Show Stator's own stack in errors and warnings, not only the user's.")
     suppress_errors: bool = _option(
         False, "Run a frame eagerly, with a warning, when Stator or a backend fails on it, instead of raising."

@@ -55,7 +55,7 @@ X, N = LocalSource(0, "x"), LocalSource(1, "n")
 
 @pytest.fixture(autouse=True)
 def revalidate_all():
-    """Every program is revalidated, however small, and every decision re-checked by the twin."""
+    """Every program is revalidated, however small, and every decision re-checked by the reference."""
     minimum, strict = _core.set_revalidation_minimum(0), _core.set_strict(True)
     yield
     _core.set_revalidation_minimum(minimum)
@@ -541,7 +541,7 @@ class Meddler:
 
 @pytest.mark.parametrize("which", ["early", "late"])
 def test_guards_that_destroy_what_they_look_at(which):
-    _core.set_strict(False)  # the twin would meddle too
+    _core.set_strict(False)  # the reference would meddle too
     armed = []
 
     def meddle(*objects):
@@ -705,7 +705,7 @@ def mutate(randomly, tree):
 
 @pytest.mark.parametrize("seed", range(25))
 def test_random_trees_under_random_changes(seed):
-    """The strict mode raises where the shortcut and the twin differ."""
+    """The strict mode raises where the shortcut and the reference differ."""
     randomly = random.Random(seed)
     tree = Thing(root=random_tree(randomly, 4))
     guards = []

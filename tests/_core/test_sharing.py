@@ -38,7 +38,7 @@ def strict():
 
 
 def test_a_common_prefix_is_checked_once():
-    _core.set_strict(False)  # the twin would call the predicate too
+    _core.set_strict(False)  # the reference would call the predicate too
     calls = []
 
     def note(x):

@@ -1,4 +1,4 @@
-"""Every guard test runs twice: once on the C++ program and once on its Python twin."""
+"""Every guard test runs twice: once on the C++ program and once on its reference."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def _core_check(guards: Sequence[Any], args: tuple[Any, ...], func: Any = None) 
     return compile_guards(guards).check(func, args)
 
 
-def _twin_check(guards: Sequence[Any], args: tuple[Any, ...], func: Any = None) -> bool:
+def _reference_check(guards: Sequence[Any], args: tuple[Any, ...], func: Any = None) -> bool:
     return compile_guards(guards).reference.run(func, args) is not None
 
 
-@pytest.fixture(params=[_core_check, _twin_check], ids=["core", "twin"])
+@pytest.fixture(params=[_core_check, _reference_check], ids=["core", "reference"])
 def check(request: pytest.FixtureRequest) -> Check:
     """``check(guards, args, func)``: do the guards pass?"""
     return request.param
@@ -31,12 +31,12 @@ def _core_load(source: Any, args: tuple[Any, ...], func: Any = None) -> Any:
     return outcome[0] if isinstance(outcome, tuple) else LookupError
 
 
-def _twin_load(source: Any, args: tuple[Any, ...], func: Any = None) -> Any:
+def _reference_load(source: Any, args: tuple[Any, ...], func: Any = None) -> Any:
     outcome = compile_guards([], [source]).reference.run(func, args)
     return LookupError if outcome is None else outcome[0]
 
 
-@pytest.fixture(params=[_core_load, _twin_load], ids=["core", "twin"])
+@pytest.fixture(params=[_core_load, _reference_load], ids=["core", "reference"])
 def load(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """``load(source, args, func)``: the object there, or LookupError (the class)."""
     return request.param

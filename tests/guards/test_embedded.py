@@ -499,7 +499,7 @@ def follow(read, changes, **options):
 
 @pytest.fixture(params=["walked", "short cut"])
 def checked(request):
-    """How guards are checked; the strict mode asks the Python twin too."""
+    """How guards are checked; the strict mode asks the reference too."""
     least = _core.set_revalidation_minimum(0 if request.param == "short cut" else 10**6)
     strict = _core.set_strict(True)
     yield
@@ -529,11 +529,11 @@ def _traces(read):
     return True
 
 
-@pytest.mark.parametrize("twin", [False, True])
-def test_the_guard_on_bases(twin):
+@pytest.mark.parametrize("reference", [False, True])
+def test_the_guard_on_bases(reference):
     cls, _, change = _below()
     program = compile_guards([MroIs(ConstSource(cls, "cls"), cls.__mro__)])
-    passes = program.reference.run if twin else lambda func, args: program.check(func, args) or None
+    passes = program.reference.run if reference else lambda func, args: program.check(func, args) or None
     for _ in range(10):
         assert passes(None, ()) is not None
     change()

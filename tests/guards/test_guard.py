@@ -1,4 +1,4 @@
-"""Each kind of guard: what passes, what fails; on the C++ program and on the twin."""
+"""Each kind of guard: what passes, what fails; on the C++ program and on the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way of changing what a program looked at is noticed, by the C++ program and by the twin alike."""
+"""Every way of changing what a program looked at is noticed, by the C++ program and by the reference alike."""
 
 from __future__ import annotations
 

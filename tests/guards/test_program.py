@@ -68,7 +68,7 @@ def test_failure_names_guard_actual_and_line():
 
 
 class Misread(Equals):
-    """What the core is given to check is not what the twin checks."""
+    """What the core is given to check is not what the reference checks."""
 
     def lower(self):
         return 0, "another value"
@@ -158,12 +158,12 @@ def test_strict_mode_agrees(strict):
 def test_strict_mode_notices_a_difference(strict):
     program = compile_guards([Equals(X, 3)], [X])
     program.reference = compile_guards([Equals(X, 4)], [X]).reference
-    with pytest.raises(RuntimeError, match=r"disagree: only the twin fails: x == 4: it is 3"):
+    with pytest.raises(RuntimeError, match=r"disagree: only the reference fails: x == 4: it is 3"):
         program.check(None, (3,))
-    with pytest.raises(RuntimeError, match="disagree: only the twin passes"):
+    with pytest.raises(RuntimeError, match="disagree: only the reference passes"):
         program.check(None, (4,))
     program.reference = compile_guards([Equals(X, 3)], [Y]).reference
-    with pytest.raises(RuntimeError, match="y: no argument slot|handed over as another object|only the twin fails"):
+    with pytest.raises(RuntimeError, match="y: no argument slot|as another object|only the reference fails"):
         program.check(None, (3,))
 
 

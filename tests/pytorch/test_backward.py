@@ -503,6 +503,7 @@ def test_hooks_see_gradients(way: str, first: bool, backend: str) -> None:
     compiled = stator.compile(simple, backend=backend)
     if not first:
         compiled(w, x)
+    stator.reset()
     hooked = Hooked()
     handle = getattr(hooked, way)(w)
     for i in range(1, 3):
@@ -515,7 +516,9 @@ def test_hooks_see_gradients(way: str, first: bool, backend: str) -> None:
     for _ in range(3 + (not first)):
         expected += 4 * (x @ w.detach()).cos()[:1].expand(3, 2)
     assert torch.allclose(w.grad, expected, atol=1e-5)
-    assert not first or any("gradient of w" in record.reason for record in stator.stats().breaks)
+    unknown = way in ("on_the_node", "before_the_node", "on_several")  # who holds the node may have a hook on it
+    assert bool(stator.stats().breaks) is unknown
+    assert not unknown or "gradient of w" in stator.stats().breaks[0].reason
 
 
 @backends

@@ -351,12 +351,12 @@ def test_gradients_of_a_leaf_with_two_memories(backend: str) -> None:
 
 
 @backends
-def test_a_view_that_existed_before_breaks(backend: str) -> None:
+def test_a_tensor_of_another_kind_that_existed_before_breaks(backend: str) -> None:
     def program(x: Any) -> Any:
         x.requires_grad_()
-        return x * 2
+        return (x * x).real
 
-    stats = alike(lambda: (program, []), lambda n: (torch.ones(6)[:n],), backend=backend, sizes=(3,), calls=1)
+    stats = alike(lambda: (program, []), lambda n: (torch.ones(3).to(torch.complex64).conj(),), backend=backend)
     assert {found.code for found in stats.breaks} == {"SB0209"}
 
 
@@ -638,6 +638,35 @@ def argument_written(x: Any) -> Any:
 def test_an_argument_becomes_a_leaf(program: Any, backend: str) -> None:
     if (program, backend) == (argument_differentiated, "aot_eager"):
         pytest.skip("AOTAutograd has no second derivative")
+    alike(lambda: (program, []), plain, backend=backend, breaks=0)
+    if program is not argument_written:
+        alike(lambda: (program, []), lambda n: (torch.linspace(0, 1, n + 2)[2:],), backend=backend, breaks=0)
+
+
+@backends
+def test_a_view_that_becomes_a_leaf_is_written(backend: str) -> None:
+    def program(x: Any) -> Any:
+        x.requires_grad_()
+        try:
+            x.add_(1)
+        except RuntimeError as e:
+            return [str(e)]
+        return None
+
+    alike(lambda: (program, []), lambda n: (torch.ones(6)[:n],), backend=backend, sizes=(3,), calls=1)
+
+
+@backends
+def test_the_gradient_of_a_new_leaf_is_assigned(backend: str) -> None:
+    def program(x: Any) -> Any:
+        leaf = nn.Parameter(x * 2)
+        leaf.grad = x * 3
+        first = leaf.grad
+        leaf.grad = None
+        other = nn.Parameter(x)
+        other.grad = first * 2
+        return leaf, other, first, other.grad, [leaf.grad]
+
     alike(lambda: (program, []), plain, backend=backend, breaks=0)
 
 

@@ -1,5 +1,5 @@
-#include "callers.h"
-
+// Frames for those who look: a call made by generated code shows the frames of the program that it stands for.
+#include "functions.h"
 #include <memory>
 
 #include "context.h"
@@ -97,8 +97,6 @@ class Callers {
     Py_ssize_t count_ = 0;
 };
 
-}  // namespace
-
 PyObject* called_from(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
     if (count < 3) {
         PyErr_SetString(PyExc_TypeError, "called_from() takes frames, values and a function");
@@ -128,5 +126,15 @@ PyObject* apply(PyObject*, PyObject* const* args, Py_ssize_t count) {
     MoreDepth uncounted(PyThreadState_Get(), kOneCCall);
     return PyObject_Call(args[0], args[1], count == 3 ? args[2] : nullptr);
 }
+
+}  // namespace
+
+PyMethodDef caller_functions[] = {
+    {"called_from", as_method(called_from), METH_FASTCALL | METH_KEYWORDS,
+     "called_from(frames, values, function, *args, **kwargs): the call, as if made by frames (function, offset, slots)"},
+    {"apply", as_method(apply), METH_FASTCALL,
+     "apply(function, args[, kwargs]): function(*args, **kwargs), which gets this very tuple if it is a C function"},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 }  // namespace stator

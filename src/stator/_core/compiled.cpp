@@ -233,63 +233,7 @@ PyType_Slot compiled_slots[] = {
     {0, nullptr},
 };
 
-// Calls `__call__` as the class shows it.
-PyObject* call_what_is_shown(PyObject* self, PyObject* args, PyObject* kwargs) {
-    Ref shown = Ref::borrow(_PyType_Lookup(Py_TYPE(self), state.call_name));
-    Ref bound = shown ? Ref::steal(PyMethod_New(shown.get(), self)) : Ref();
-    return bound ? PyObject_Call(bound.get(), args, kwargs) : nullptr;
-}
-
-// Is another tracer at work that finds modules by what they call (set_symbolic_flag)?
-bool is_symbolic() {
-    if (!state.symbolic_namespace) return false;
-    if (PyDict_Check(state.symbolic_namespace)) {
-        uint64_t version = dict_version(state.symbolic_namespace);
-        if (version && version == state.symbolic_version) return false;
-        bool says_so = PyDict_GetItem(state.symbolic_namespace, state.symbolic_name) == Py_True;
-        state.symbolic_version = says_so ? 0 : version;
-        return says_so;
-    }
-    Ref own = Ref::steal(PyObject_GetAttr(state.symbolic_namespace, state.dict_name));
-    if (!own || !PyDict_Check(own.get())) {
-        PyErr_Clear();
-        return false;
-    }
-    return PyDict_GetItem(own.get(), state.symbolic_name) == Py_True;
-}
-
-PyObject* call_what_is_held(PyObject* self, PyObject* args, PyObject* kwargs) {
-    if (is_symbolic()) return call_what_is_shown(self, args, kwargs);
-    Ref held = Ref::steal(PyObject_GenericGetAttr(self, state.held_name));
-    return held ? PyObject_Call(held.get(), args, kwargs) : nullptr;
-}
-
 }  // namespace
-
-// The dict of a class is written to behind type.__setattr__, which would have the slot call what is written.
-PyObject* show_as(PyObject*, PyObject* args) {
-    PyTypeObject* type;
-    PyObject *name, *function;
-    if (!PyArg_ParseTuple(args, "O!UO:show_as", &PyType_Type, &type, &name, &function)) return nullptr;
-    if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
-        PyErr_SetString(PyExc_TypeError, "show_as() is for classes made at run time");
-        return nullptr;
-    }
-    if (PyDict_SetItem(type->tp_dict, name, function) < 0) return nullptr;
-    PyType_Modified(type);
-    Py_RETURN_NONE;
-}
-
-PyObject* call_held(PyObject*, PyObject* args) {
-    PyTypeObject* type;
-    PyObject* shown;
-    if (!PyArg_ParseTuple(args, "O!O:call_held", &PyType_Type, &type, &shown)) return nullptr;
-    Ref show = Ref::steal(Py_BuildValue("(OsO)", type, "__call__", shown));
-    Ref done = show ? Ref::steal(show_as(nullptr, show.get())) : Ref();
-    if (!done) return nullptr;
-    type->tp_call = call_what_is_held;
-    return done.release();
-}
 
 PyType_Spec compiled_spec = {"stator._core.Compiled", sizeof(Compiled), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE |

@@ -1,8 +1,10 @@
-#include "contents.h"
-
+// What an object consists of, apart from which object it is.
+#include "functions.h"
 #include <algorithm>
 
 namespace stator {
+
+namespace {
 
 PyObject* exchange(PyObject*, PyObject* const* args, Py_ssize_t count) {
     PyTypeObject* type = count == 2 ? Py_TYPE(args[0]) : nullptr;
@@ -31,5 +33,17 @@ PyObject* is_generic_access(PyObject*, PyObject* slot) {
     return PyBool_FromLong(wrapped == reinterpret_cast<void*>(PyObject_GenericGetAttr) ||
                            wrapped == reinterpret_cast<void*>(PyObject_GenericSetAttr));
 }
+
+}  // namespace
+
+PyMethodDef contents_functions[] = {
+    {"exchange", as_method(exchange), METH_FASTCALL,
+     "exchange(iterator, other): each of two iterators of one builtin type goes on where the other would have"},
+    {"has_buffer", has_buffer, METH_O,
+     "has_buffer(type): do its instances let others read their bytes?"},
+    {"is_generic_access", is_generic_access, METH_O,
+     "is_generic_access(slot): is it the ordinary __getattribute__, __setattr__ or __delattr__, under any type's name?"},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 }  // namespace stator

@@ -1,6 +1,7 @@
+// Writing to dicts without hashing or comparing their keys: both may run methods of the program.
 #include "internal_dict.h"
 
-#include "dict_writing.h"
+#include "functions.h"
 #include "hashes.h"
 
 #include <unordered_map>
@@ -153,8 +154,6 @@ bool expect_dict(PyObject* object) {
     return false;
 }
 
-}  // namespace
-
 PyObject* dict_hashes(PyObject*, PyObject* dict) {
     if (!expect_dict(dict)) return nullptr;
     Ref hashes = Ref::steal(PyList_New(0));
@@ -190,5 +189,15 @@ PyObject* write_dict(PyObject*, PyObject* const* args, Py_ssize_t count) {
     if (!writing.read_hashes(lists[1].get(), lists[3].get())) return nullptr;
     return writing.run(lists[0].get(), lists[1].get(), lists[2].get()) ? Py_NewRef(args[0]) : nullptr;
 }
+
+}  // namespace
+
+PyMethodDef dict_functions[] = {
+    {"dict_hashes", dict_hashes, METH_O,
+     "dict_hashes(d): the hashes that the dict has stored with its keys, in order"},
+    {"write_dict", as_method(write_dict), METH_FASTCALL,
+     "write_dict(d, deleted, keys, items, hashes): delete and assign, no key being hashed or compared; returns the dict"},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 }  // namespace stator

@@ -72,7 +72,7 @@ Outcome find_in_chain(const Chain& chain, const Call& call, OutputArray& outputs
         Shortcut::Result result = program->revalidation->run(program, call, outputs);
         if (result == Shortcut::Result::kRaised) return Outcome::kError;
         if (result == Shortcut::Result::kMissed) continue;
-        if (is_strict(program) && !twin_agrees(program, call, &outputs)) return Outcome::kError;
+        if (is_strict(program) && !reference_agrees(program, call, &outputs)) return Outcome::kError;
         return outcome_of(link.entry, entry);
     }
     Registers registers;
@@ -87,7 +87,7 @@ Outcome find_in_chain(const Chain& chain, const Call& call, OutputArray& outputs
         }
         bool passed = outcome == kPassed;
         bool fine = outcome != kRaised && (!passed || outputs.take(program, registers.data())) &&
-                    (!is_strict(program) || twin_agrees(program, call, passed ? &outputs : nullptr));
+                    (!is_strict(program) || reference_agrees(program, call, passed ? &outputs : nullptr));
         if (!fine) {
             ExceptionKept kept;
             registers.truncate(0);

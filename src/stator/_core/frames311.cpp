@@ -5,7 +5,6 @@ extern "C" {
 #include <internal/pycore_code.h>
 #include <internal/pycore_frame.h>
 }
-#include <cstring>
 
 #include "frames_common.h"
 #include "frames_standing.h"
@@ -38,10 +37,6 @@ bool is_of_interpreter(Frame*) { return false; }
 void initialize_frame(Frame* frame, PyFunctionObject* function, PyCodeObject* code) {
     _PyFrame_InitializeSpecials(frame, function, nullptr, code->co_nlocalsplus);
     for (int i = 0; i < code->co_nlocalsplus; i++) frame->localsplus[i] = nullptr;
-}
-
-void copy_frame(Frame* from, Frame* to) {
-    std::memcpy(static_cast<void*>(to), from, standing_frame_size(frame_code(from)) * sizeof(PyObject*));
 }
 
 }  // namespace stator

@@ -5,7 +5,6 @@ extern "C" {
 #include <internal/pycore_code.h>
 #include <internal/pycore_frame.h>
 }
-#include <cstring>
 
 #include "frames_common.h"
 #include "frames_standing.h"
@@ -17,20 +16,10 @@ PyCodeObject* frame_code(Frame* frame) { return reinterpret_cast<PyCodeObject*>(
 PyObject* frame_function(Frame* frame) { return frame->f_funcobj; }
 bool frame_is_on_thread_stack(Frame* frame) { return frame->owner == FRAME_OWNED_BY_THREAD; }
 
-// The evaluation function owns clearing the frame: let the default one do it, at a RETURN or at an exception.
-PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** return_stub) {
-    PyCodeObject* code = frame_code(frame);
-    if (result && !make_return_stub(code, return_stub)) Py_CLEAR(result);
-    if (result) {
-        auto* leaving = reinterpret_cast<PyCodeObject*>(*return_stub);
-        frame->localsplus[frame->stacktop++] = result;
-        frame->f_executable = Py_NewRef(*return_stub);
-        frame->instr_ptr = _PyCode_CODE(leaving) + kStubReturn;
-        Py_DECREF(code);
-        return _PyEval_EvalFrameDefault(thread, frame, 0);
-    }
-    prepare_to_raise(frame);
-    return _PyEval_EvalFrameDefault(thread, frame, 1);
+void enter_return_stub(Frame* frame, PyObject* result, PyObject* return_stub) {
+    frame->localsplus[frame->stacktop++] = result;
+    Py_SETREF(frame->f_executable, Py_NewRef(return_stub));
+    frame->instr_ptr = _PyCode_CODE(frame_code(frame)) + kStubReturn;
 }
 
 void place_frame(Frame* frame, int offset) {
@@ -46,10 +35,6 @@ bool is_of_interpreter(Frame* frame) { return frame->owner == FRAME_OWNED_BY_CST
 
 void initialize_frame(Frame* frame, PyFunctionObject* function, PyCodeObject* code) {
     _PyFrame_Initialize(frame, function, nullptr, code, 0);
-}
-
-void copy_frame(Frame* from, Frame* to) {
-    std::memcpy(static_cast<void*>(to), from, standing_frame_size(frame_code(from)) * sizeof(PyObject*));
 }
 
 }  // namespace stator

@@ -19,17 +19,10 @@ PyCodeObject* frame_code(Frame* frame) { return _PyFrame_GetCode(frame); }
 PyObject* frame_function(Frame* frame) { return PyStackRef_AsPyObjectBorrow(frame->f_funcobj); }
 bool frame_is_on_thread_stack(Frame* frame) { return frame->owner == FRAME_OWNED_BY_THREAD; }
 
-// The evaluation function owns clearing the frame: let the default one do it, at a RETURN or at an exception.
-PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** return_stub) {
-    if (result && !make_return_stub(frame_code(frame), return_stub)) Py_CLEAR(result);
-    if (result) {
-        _PyFrame_StackPush(frame, PyStackRef_FromPyObjectSteal(result));
-        assign(frame->f_executable, Py_NewRef(*return_stub));
-        frame->instr_ptr = _PyFrame_GetBytecode(frame) + kStubReturn;
-        return _PyEval_EvalFrameDefault(thread, frame, 0);
-    }
-    prepare_to_raise(frame);
-    return _PyEval_EvalFrameDefault(thread, frame, 1);
+void enter_return_stub(Frame* frame, PyObject* result, PyObject* return_stub) {
+    _PyFrame_StackPush(frame, PyStackRef_FromPyObjectSteal(result));
+    assign(frame->f_executable, Py_NewRef(return_stub));
+    frame->instr_ptr = _PyFrame_GetBytecode(frame) + kStubReturn;
 }
 
 void place_frame(Frame* frame, int offset) {
@@ -52,7 +45,5 @@ void initialize_frame(Frame* frame, PyFunctionObject* function, PyCodeObject* co
     _PyFrame_Initialize(PyThreadState_Get(), frame, PyStackRef_FromPyObjectSteal(as_object(function)), nullptr, code, 0,
                         nullptr);
 }
-
-void copy_frame(Frame* from, Frame* to) { _PyFrame_Copy(from, to); }
 
 }  // namespace stator

@@ -1,6 +1,7 @@
 // Standing frames, as far as the versions share them; included by their files only.
 #pragma once
 #include <algorithm>
+#include <cstring>
 
 #include "frames_common.h"
 
@@ -9,7 +10,6 @@ namespace stator {
 // What each version's file says.
 bool is_of_interpreter(Frame* frame);  // one of CPython's own entries on the C stack
 void initialize_frame(Frame* frame, PyFunctionObject* function, PyCodeObject* code);  // steals the function
-void copy_frame(Frame* from, Frame* to);  // its contents, which then belong to the copy
 
 inline size_t frame_header() { return offsetof(Frame, localsplus) / sizeof(PyObject*); }
 
@@ -41,6 +41,15 @@ bool fill_free_variables(Frame* frame) {
         set_frame_value(frame, i, cell);
     }
     return true;
+}
+
+// Copies a frame's contents, which then belong to the copy.
+inline void copy_frame(Frame* from, Frame* to) {
+#if STATOR_VARIABLES_ARE_TAGGED
+    _PyFrame_Copy(from, to);
+#else
+    std::memcpy(static_cast<void*>(to), from, standing_frame_size(frame_code(from)) * sizeof(PyObject*));
+#endif
 }
 
 // As CPython does when a frame ends whose object is held: the object gets the frame's contents, and the references.

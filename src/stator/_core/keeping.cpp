@@ -1,5 +1,9 @@
-#include "keeping.h"
-
+// Keeping what lies in the memory of small tensors, to be put back if a graph that writes them fails.
+//
+// A plan says of each tensor what it is: data type, device, dispatch keys, size of an element.  What is kept are the
+// elements of all of them, one after the other, in a bytes object that belongs to the call.  Tensors that are not as the
+// plan says are left to Python: see pytorch/graph/undo.py.
+#include "functions.h"
 #include <cstring>
 
 #include "tensors.h"
@@ -47,8 +51,6 @@ bool read_all(PyObject* plan, PyObject* tensors, size_t count, Dense* dense, siz
     }
     return *bytes <= kMostBytes;
 }
-
-}  // namespace
 
 PyObject* plan_keeping(PyObject*, PyObject* const* args, Py_ssize_t count) {
     if (count != 2 || !PyTuple_Check(args[0]) || !PyTuple_Check(args[1]) ||
@@ -105,5 +107,17 @@ PyObject* put_contents_back(PyObject*, PyObject* const* args, Py_ssize_t count) 
     }
     Py_RETURN_TRUE;
 }
+
+}  // namespace
+
+PyMethodDef keeping_functions[] = {
+    {"plan_keeping", as_method(plan_keeping), METH_FASTCALL,
+     "plan_keeping(tensors, itemsizes): what keep_contents() needs to know of tensors in the CPU's memory, or None"},
+    {"keep_contents", as_method(keep_contents), METH_FASTCALL,
+     "keep_contents(plan, tensors): what lies in their memory, or None if they are not as planned"},
+    {"put_contents_back", as_method(put_contents_back), METH_FASTCALL,
+     "put_contents_back(plan, tensors, kept): False, and nothing is written, if they are not as planned any more"},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 }  // namespace stator

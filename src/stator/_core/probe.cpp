@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "functions.h"
 #include "state.h"
 
 namespace stator {
@@ -152,6 +153,11 @@ bool probe_holds(const Probe* probe) {
 
 bool is_probe(PyObject* object) { return Py_IS_TYPE(object, state.probe_type); }
 
+PyType_Spec probe_spec = {"stator._core.Probe", sizeof(Probe), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE, probe_slots};
+
+namespace {
+
 PyObject* set_thread_local_symbol(PyObject*, PyObject* args) {
     const char *path, *name;
     if (!PyArg_ParseTuple(args, "ss:set_thread_local_symbol", &path, &name)) return nullptr;
@@ -161,7 +167,12 @@ PyObject* set_thread_local_symbol(PyObject*, PyObject* args) {
     return PyBool_FromLong(thread_local_variable() != nullptr);
 }
 
-PyType_Spec probe_spec = {"stator._core.Probe", sizeof(Probe), 0,
-                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE, probe_slots};
+}  // namespace
+
+PyMethodDef probe_functions[] = {
+    {"set_thread_local_symbol", set_thread_local_symbol, METH_VARARGS,
+     "Name the thread-local variable that probes read; is there one of that name?"},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 }  // namespace stator

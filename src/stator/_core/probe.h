@@ -34,9 +34,6 @@ bool probe_holds(const Probe* probe);
 
 bool is_probe(PyObject* object);
 
-// set_thread_local_symbol(library, name): the thread-local variable that questions of the kind kThreadLocal read.
-PyObject* set_thread_local_symbol(PyObject* module, PyObject* args);
-
 extern PyType_Spec probe_spec;
 
 }  // namespace stator

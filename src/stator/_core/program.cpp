@@ -96,15 +96,15 @@ Ref slots_as_tuple(const Call& call) {
     return slots;
 }
 
-bool twin_agrees(Program* program, const Call& call, const OutputArray* outputs) {
+bool reference_agrees(Program* program, const Call& call, const OutputArray* outputs) {
     Ref slots = slots_as_tuple(call);
     Ref handed = outputs ? Ref::steal(outputs->as_tuple()) : Ref::borrow(Py_None);
     if (!slots || !handed) return false;
-    Ref complaint = Ref::steal(PyObject_CallMethodObjArgs(as_object(program), state.twin_name, call.function,
+    Ref complaint = Ref::steal(PyObject_CallMethodObjArgs(as_object(program), state.reference_name, call.function,
                                                           slots.get(), handed.get(), nullptr));
     if (!complaint) return false;
     if (complaint.get() == Py_None) return true;
-    PyErr_Format(PyExc_RuntimeError, "the guard program and its Python twin disagree: %S", complaint.get());
+    PyErr_Format(PyExc_RuntimeError, "the guard program and its reference disagree: %S", complaint.get());
     return false;
 }
 
@@ -131,7 +131,7 @@ Py_ssize_t pass_program(Program* program, const Call& call, OutputArray& outputs
     Py_ssize_t outcome = kPassed;
     if (shortcut == Shortcut::Result::kMissed) outcome = walk_program(program, call, outputs);
     if (outcome == kRaised || !is_strict(program)) return outcome;
-    return twin_agrees(program, call, outcome == kPassed ? &outputs : nullptr) ? outcome : kRaised;
+    return reference_agrees(program, call, outcome == kPassed ? &outputs : nullptr) ? outcome : kRaised;
 }
 
 Ref failure_text(Program* program, const Call& call) {
@@ -373,7 +373,7 @@ PyMethodDef program_methods[] = {
 
 PyMemberDef program_members[] = {
     {"instructions", T_OBJECT, offsetof(Program, instructions), READONLY, "the instructions it was made from"},
-    {"strict", T_BOOL, offsetof(Program, strict), 0, "each decision is re-checked with the Python twin"},
+    {"strict", T_BOOL, offsetof(Program, strict), 0, "each decision is re-checked with the reference program"},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(Program, weakrefs), READONLY, nullptr},
     {"__dictoffset__", T_PYSSIZET, offsetof(Program, dict), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},

@@ -44,7 +44,7 @@ struct Program {
     char strict;  // its decisions are re-checked, whatever holds for others
 };
 
-// Is each decision of the program to be re-checked with the Python twin?
+// Is each decision of the program to be re-checked with the reference program?
 inline bool is_strict(const Program* program) { return state.strict || program->strict; }
 
 constexpr Py_ssize_t kPassed = -1;
@@ -76,8 +76,8 @@ class OutputArray {
     PyObject** items_ = inline_;
 };
 
-// Asks the Python twin for its verdict too; false (with RuntimeError) if it differs.  No outputs: it failed.
-bool twin_agrees(Program* program, const Call& call, const OutputArray* outputs);
+// Asks the reference program for its verdict too; false (with RuntimeError) if it differs.  No outputs: it failed.
+bool reference_agrees(Program* program, const Call& call, const OutputArray* outputs);
 
 // Runs the whole program, by revalidation if possible, and re-checked in strict mode; see run_program().
 Py_ssize_t pass_program(Program* program, const Call& call, OutputArray& outputs);

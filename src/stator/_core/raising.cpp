@@ -1,5 +1,6 @@
 #include "raising.h"
 
+#include "functions.h"
 #include "ref.h"
 
 namespace stator {
@@ -35,19 +36,6 @@ void restore_late(PyObject* exception) {
 
 }  // namespace
 
-PyObject* raise_unchanged(PyObject*, PyObject* exception) {
-    bool late = PyTuple_CheckExact(exception) && PyTuple_GET_SIZE(exception) == 1;
-    if (late) exception = PyTuple_GET_ITEM(exception, 0);
-    if (!PyExceptionInstance_Check(exception)) {
-        PyErr_SetString(PyExc_TypeError, "raise_unchanged() takes an exception, or a tuple of one");
-    } else if (late) {
-        restore_late(exception);
-    } else {
-        restore(exception);
-    }
-    return nullptr;
-}
-
 void make_exception() {
     if (!kExceptionsAreMadeLate) return;
     PyObject *type, *value, *traceback;
@@ -62,5 +50,30 @@ void make_exception() {
     PyException_SetTraceback(made.get(), passed.get());
     restore_late(made.get());
 }
+
+namespace {
+
+// With no __context__ and no traceback entry added; an exception in a tuple takes the place of another in the next
+// handler, as one does with which making that other has failed.
+PyObject* raise_unchanged(PyObject*, PyObject* exception) {
+    bool late = PyTuple_CheckExact(exception) && PyTuple_GET_SIZE(exception) == 1;
+    if (late) exception = PyTuple_GET_ITEM(exception, 0);
+    if (!PyExceptionInstance_Check(exception)) {
+        PyErr_SetString(PyExc_TypeError, "raise_unchanged() takes an exception, or a tuple of one");
+    } else if (late) {
+        restore_late(exception);
+    } else {
+        restore(exception);
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+PyMethodDef raising_functions[] = {
+    {"raise_unchanged", raise_unchanged, METH_O,
+     "raise_unchanged(exception): raises it as it is; in a tuple: in place of the one being raised, in the handler"},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 }  // namespace stator

@@ -3,8 +3,11 @@
 #include <algorithm>
 
 #include "context.h"
+#include "functions.h"
 
 namespace stator {
+
+namespace {
 
 PyObject* call_within(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
     if (count < 2) {
@@ -20,5 +23,15 @@ PyObject* call_within(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
 }
 
 PyObject* calls_left(PyObject*, PyObject*) { return PyLong_FromLong(thread_context().calls_remaining); }
+
+}  // namespace
+
+PyMethodDef recursion_functions[] = {
+    {"calls_left", calls_left, METH_NOARGS,
+     "How many calls the program may nest below the frame that is traced"},
+    {"call_within", as_method(call_within), METH_FASTCALL | METH_KEYWORDS,
+     "call_within(depth, function, *args, **kwargs): the call, with a RecursionError beyond so many nested ones"},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 }  // namespace stator

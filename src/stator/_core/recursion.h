@@ -20,10 +20,4 @@ class MoreDepth {
     int more_;
 };
 
-// call_within(depth, function, *args, **kwargs): vectorcall
-PyObject* call_within(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names);
-
-// calls_left(): how many calls the program may nest below the frame that the tracer or generated code stands for.
-PyObject* calls_left(PyObject*, PyObject*);
-
 }  // namespace stator

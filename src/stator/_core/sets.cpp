@@ -1,5 +1,5 @@
-#include "sets.h"
-
+// How the table of a set is laid out: what the order of its elements, and of all that comes out of it, depends on.
+#include "functions.h"
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -93,8 +93,6 @@ setentry* make_entries(const Plan& plan, setentry* entries, PyObject* mark) {
     return entries;
 }
 
-}  // namespace
-
 PyObject* set_layout(PyObject*, PyObject* object) {
     PySetObject* set = as_set(object);
     if (!set) return nullptr;
@@ -169,5 +167,19 @@ PyObject* set_finger(PyObject*, PyObject* object) {
     PySetObject* set = as_set(object);
     return set ? PyLong_FromSsize_t(set->finger) : nullptr;
 }
+
+}  // namespace
+
+PyMethodDef set_functions[] = {
+    {"set_layout", set_layout, METH_O,
+     "set_layout(s): a byte for each place of the set's table, then the elements in order"},
+    {"set_table", set_table, METH_O,
+     "set_table(s): (places, finger, hashes), all of the set's table but its elements"},
+    {"set_finger", set_finger, METH_O,
+     "set_finger(s): the place where the set's next pop() begins to look"},
+    {"fill_table", as_method(fill_table), METH_FASTCALL,
+     "fill_table(s, table, elements): give an empty set a table as set_table() describes it; returns the set"},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 }  // namespace stator

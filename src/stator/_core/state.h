@@ -29,7 +29,7 @@ struct State {
     PyObject* failure_name = nullptr;  // "failure"
     PyObject* call_name = nullptr;     // "__call__"
     PyObject* matches_name = nullptr;  // "matches"
-    PyObject* twin_name = nullptr;     // "twin_outcome"
+    PyObject* reference_name = nullptr;     // "reference_outcome"
     Py_ssize_t extra_index = -1;       // of the CodeCache in a code object's co_extra
     int hooked_threads = 0;            // threads that are inside a region and not inside a target
     _PyFrameEvalFunction next_eval = nullptr;  // what the hook was installed over; null: the interpreter
@@ -40,7 +40,7 @@ struct State {
     PyObject* stance_namespace = nullptr;      // watch_stance(): a module's globals, in which torch keeps its stance
     PyObject* stance_reader = nullptr;         // says whether that stance is to run everything eagerly
     uint64_t stance_version = 0;               // the namespace's when the reader was asked
-    bool strict = false;                       // re-check every decision with the Python twin
+    bool strict = false;                       // re-check every decision with the reference program
 };
 
 extern State state;

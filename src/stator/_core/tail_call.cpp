@@ -1,5 +1,6 @@
 #include "tail_call.h"
 
+#include "functions.h"
 #include "state.h"
 
 namespace stator {
@@ -30,17 +31,6 @@ PyType_Slot tail_call_slots[] = {
 
 }  // namespace
 
-PyObject* make_tail_call(PyObject*, PyObject* const* items, Py_ssize_t count) {
-    if (count < 1) {
-        PyErr_SetString(PyExc_TypeError, "tail_call() needs a function");
-        return nullptr;
-    }
-    TailCall* self = PyObject_NewVar(TailCall, state.tail_call_type, count);
-    if (!self) return nullptr;
-    for (Py_ssize_t i = 0; i < count; i++) self->items[i] = Py_NewRef(items[i]);
-    return as_object(self);
-}
-
 bool take_over_tail_call(Context& context, PyObject* function) {
     TailCall* call = std::exchange(context.tail_call, nullptr);
     if (!call || call->items[0] != function) return false;
@@ -63,5 +53,26 @@ PyObject* run_tail_calls(Context& context, Region* region, PyObject* result) {
 
 PyType_Spec tail_call_spec = {"stator._core.TailCall", offsetof(TailCall, items), sizeof(PyObject*),
                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, tail_call_slots};
+
+namespace {
+
+PyObject* make_tail_call(PyObject*, PyObject* const* items, Py_ssize_t count) {
+    if (count < 1) {
+        PyErr_SetString(PyExc_TypeError, "tail_call() needs a function");
+        return nullptr;
+    }
+    TailCall* self = PyObject_NewVar(TailCall, state.tail_call_type, count);
+    if (!self) return nullptr;
+    for (Py_ssize_t i = 0; i < count; i++) self->items[i] = Py_NewRef(items[i]);
+    return as_object(self);
+}
+
+}  // namespace
+
+PyMethodDef tail_call_functions[] = {
+    {"tail_call", as_method(make_tail_call), METH_FASTCALL,
+     "tail_call(function, *args): what a target returns to have the call made when its own frame is gone"},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 }  // namespace stator

@@ -14,9 +14,6 @@ struct TailCall {
 
 extern PyType_Spec tail_call_spec;
 
-// tail_call(function, *args): what a target returns instead of calling.
-PyObject* make_tail_call(PyObject* module, PyObject* const* items, Py_ssize_t count);
-
 inline bool is_tail_call(PyObject* result) { return result && Py_IS_TYPE(result, state.tail_call_type); }
 
 // Whether the frame that begins is the one of the tail call being made; its arguments are its own from now on.

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "functions.h"
 #include "loads.h"
 #include "state.h"
 
@@ -198,6 +199,8 @@ bool check_tensor(const Op& op, PyObject* object) {
     return matches;
 }
 
+namespace {
+
 PyObject* configure_tensors(PyObject*, PyObject* args, PyObject* kwargs) {
     static const char* names[] = {"impl",    "vtable",         "autograd", "extra",     "dims",
                                   "kind",    "keys",           "kind_mask", "flags_mask", "flags",
@@ -231,5 +234,15 @@ PyObject* read_tensor(PyObject*, PyObject* tensor) {
     return Py_BuildValue("KNNN", static_cast<unsigned long long>(read<uint64_t>(impl, layout.keys)),
                          PyBool_FromLong(reads_requires_grad(impl)), shape.release(), steps.release());
 }
+
+}  // namespace
+
+PyMethodDef tensor_functions[] = {
+    {"configure_tensors", as_method(configure_tensors), METH_VARARGS | METH_KEYWORDS,
+     "Tell where a TensorImpl keeps its metadata; see stator.pytorch.tensors.reader"},
+    {"read_tensor", read_tensor, METH_O,
+     "(keys, requires_grad, sizes, strides) as the core reads them, or None"},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 }  // namespace stator

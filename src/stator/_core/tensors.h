@@ -59,10 +59,4 @@ bool read_dense(PyObject* tensor, size_t itemsize, Dense* dense);
 // Whether the object is a tensor as the operation's spec says; asks Python where it must.
 bool check_tensor(const Op& op, PyObject* object);
 
-// configure_tensors(**offsets and masks): see pytorch/tensors/reader.py.
-PyObject* configure_tensors(PyObject* module, PyObject* args, PyObject* kwargs);
-
-// read_tensor(tensor): (keys, requires_grad, sizes, strides) as the core reads them, or None if it cannot.
-PyObject* read_tensor(PyObject* module, PyObject* tensor);
-
 }  // namespace stator

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "frames.h"
+#include "functions.h"
 #include "ref.h"
 #include "versions.h"
 
@@ -71,6 +72,9 @@ bool is_generated_code(PyCodeObject* code) {
     return starts_with(code->co_filename, "<stator ") || is_of_runtime(code);
 }
 
+// A frame object of `code` that has ended at the instruction at a byte offset, called by `back` (or null).  `variables`
+// (or null): a function's by name, cells for those that it shares; the namespace of other code.  For the tracebacks of
+// frames that were traced, and hence never ran.
 PyObject* make_finished_frame(PyCodeObject* code, PyObject* globals, int offset, PyObject* back, PyObject* variables) {
     if (offset < 0 || offset >= Py_SIZE(code) * 2) {
         PyErr_SetString(PyExc_ValueError, "no instruction of this code object");
@@ -92,5 +96,35 @@ void tidy_traceback(PyCodeObject* own, bool from_tail_call) {
     if (value && !kept && !kExceptionsAreMadeLate) PyException_SetTraceback(value, Py_None);
     PyErr_Restore(type, value, Py_XNewRef(kept));
 }
+
+namespace {
+
+PyObject* finished_frame(PyObject*, PyObject* args) {
+    PyObject *code, *globals, *back, *variables;
+    int offset;
+    if (!PyArg_ParseTuple(args, "O!O!iOO:finished_frame", &PyCode_Type, &code, &PyDict_Type, &globals, &offset, &back,
+                          &variables)) {
+        return nullptr;
+    }
+    auto* made = reinterpret_cast<PyCodeObject*>(code);
+    if (variables != Py_None && (made->co_flags & CO_OPTIMIZED) && !PyDict_Check(variables)) {
+        PyErr_SetString(PyExc_TypeError, "the variables of a function are a dict or None");
+        return nullptr;
+    }
+    if (back != Py_None && !PyFrame_Check(back)) {
+        PyErr_SetString(PyExc_TypeError, "the caller of a frame is a frame or None");
+        return nullptr;
+    }
+    return make_finished_frame(made, globals, offset, back == Py_None ? nullptr : back,
+                               variables == Py_None ? nullptr : variables);
+}
+
+}  // namespace
+
+PyMethodDef traceback_functions[] = {
+    {"finished_frame", finished_frame, METH_VARARGS,
+     "finished_frame(code, globals, offset, back, variables): a frame that has ended at the instruction at this byte offset"},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 }  // namespace stator

@@ -7,11 +7,6 @@ namespace stator {
 // Is it generated code, or what that calls in place of an instruction?
 bool is_generated_code(PyCodeObject* code);
 
-// A frame object of `code` that has ended at the instruction at a byte offset, called by `back` (or null).  `variables`
-// (or null): a function's by name, cells for those that it shares; the namespace of other code.  For the tracebacks of
-// frames that were traced, and hence never ran.
-PyObject* make_finished_frame(PyCodeObject* code, PyObject* globals, int offset, PyObject* back, PyObject* variables);
-
 // Takes the frames of generated code, and of what it calls to raise, out of the traceback of the exception that is
 // set; and before them the entry of `own`, the unstarted frame they stood in for (null: none has been made).
 // `from_tail_call`: the exception comes out of a call that the generated code has left to be made.

@@ -1,5 +1,7 @@
 #include "tracing_suspended.h"
 
+#include "functions.h"
+
 namespace stator {
 
 namespace {
@@ -21,6 +23,8 @@ TracingSuspended::~TracingSuspended() {
     suspended = false;
 }
 
+namespace {
+
 PyObject* call_with_tracing(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
     if (count < 1) {
         PyErr_SetString(PyExc_TypeError, "call_with_tracing() takes a function");
@@ -38,5 +42,13 @@ PyObject* call_with_tracing(PyObject*, PyObject* const* args, Py_ssize_t count, 
     }
     return result;
 }
+
+}  // namespace
+
+PyMethodDef tracing_functions[] = {
+    {"call_with_tracing", as_method(call_with_tracing), METH_FASTCALL | METH_KEYWORDS,
+     "call_with_tracing(function, *args, **kwargs): the call, shown to profilers and debuggers even while tracing"},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 }  // namespace stator

@@ -16,7 +16,4 @@ class TracingSuspended {
     bool entered_;
 };
 
-// call_with_tracing(function, *args, **kwargs): in the midst of that, a call that they do see.  Vectorcall
-PyObject* call_with_tracing(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names);
-
 }  // namespace stator

@@ -234,10 +234,10 @@ def with_frames(
     exc.__traceback__ = traceback
 
 
-def _untraced_twin(code: CodeType) -> CodeType:
-    twin = code.replace()
-    set_code_policy(twin, CodePolicy.RUN_RECURSIVELY)
-    return twin
+def _untraced_copy(code: CodeType) -> CodeType:
+    copy = code.replace()
+    set_code_policy(copy, CodePolicy.RUN_RECURSIVELY)
+    return copy
 
 
 _untraced = ByCode[CodeType]()
@@ -245,5 +245,5 @@ _untraced = ByCode[CodeType]()
 
 def untraced(function: FunctionType) -> FunctionType:
     """The function, as one that runs as ordinary Python, with all that it calls."""
-    twin = _untraced.of(function.__code__, _untraced_twin)
-    return FunctionType(twin, function.__globals__, function.__name__, None, function.__closure__)
+    code = _untraced.of(function.__code__, _untraced_copy)
+    return FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)

@@ -87,6 +87,8 @@ class Source:
     op: ClassVar[str]
     #: whether loading it twice gives one object: not where the program's code or a helper makes it
     is_repeatable: ClassVar[bool] = True
+    #: the types that the base's object may be of, subclasses included
+    steps_from: ClassVar[tuple[type, ...]] = (object,)
     #: whether it leads to the same object in every call
     is_constant: ClassVar[bool] = False
     base: Source | None
@@ -101,7 +103,12 @@ class Source:
     def load(self, call: CallInputs) -> object:
         """The object at this path; raises LoadError."""
         base = self.base
-        return self.fetch(None if base is None else call.get(base), call)
+        if base is None:
+            return self.fetch(None, call)
+        found = call.get(base)
+        if not issubclass(type(found), self.steps_from):  # isinstance would ask the object's own `__class__`
+            raise LoadError(f"{base.expr()} is no {' or '.join(kind.__name__ for kind in self.steps_from)}")
+        return self.fetch(found, call)
 
     def fetch(self, base: object, call: CallInputs) -> object:
         """One step: from the base's object to this path's."""

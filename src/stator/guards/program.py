@@ -53,8 +53,10 @@ class GuardProgram(CoreProgram):
         guard = self.guards[passed]
         return f"{guard}: only the core fails, at {self.instructions[at][0]}{guard.at()}"
 
-    def twin_outcome(self, func: object, args: tuple[object, ...], outputs: tuple[object, ...] | None) -> str | None:
-        """For the strict mode: how the twin's verdict differs from the one given (None: failed), if it does."""
+    def reference_outcome(
+        self, func: object, args: tuple[object, ...], outputs: tuple[object, ...] | None
+    ) -> str | None:
+        """For the strict mode: how the reference's verdict differs from the one given (None: failed), if it does."""
         return self.reference.disagreement(func, args, outputs)
 
     def __str__(self) -> str:

@@ -44,12 +44,13 @@ class ReferenceProgram:
         return None
 
     def disagreement(self, func: object, args: tuple[object, ...], outputs: tuple[object, ...] | None) -> str | None:
-        """How this twin's verdict differs from ``outputs`` (None: failed), or None."""
+        """How its verdict differs from ``outputs`` (None: failed), or None."""
         own = self.run(func, args)
         if own is None or outputs is None:
             if own is outputs:
                 return None
-            return "only the twin passes" if outputs is None else f"only the twin fails: {self.failure(func, args)}"
+            passes = outputs is None
+            return "only the reference passes" if passes else f"only the reference fails: {self.failure(func, args)}"
         for output, mine, theirs in zip(self.outputs, own, outputs, strict=True):
             pairs = zip(sources_of(output), _as_tuple(output, mine), _as_tuple(output, theirs), strict=True)
             for source, a, b in pairs:

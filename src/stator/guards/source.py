@@ -8,9 +8,9 @@ load in Python (``fetch``), and prints itself (``expr``).
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import islice
-from types import CellType, FunctionType, MappingProxyType
+from types import CellType, FunctionType
 from typing import Any, Self
 
 from .intern import CallInputs, LoadError, Source, interned
@@ -276,10 +276,9 @@ class TypeAttrSource(_NamedStep):
 
     __slots__ = ()
     op = "TYPE_ATTR"
+    steps_from = (type,)
 
-    def fetch(self, base: object, call: CallInputs) -> object:
-        if not isinstance(base, type):
-            raise LoadError("not a class")
+    def fetch(self, base: Any, call: CallInputs) -> object:
         found = type_lookup(base, self.name)
         if found is ABSENT:
             raise LoadError(f"class {base.__qualname__} has no {self.name!r}")
@@ -294,10 +293,9 @@ class ItemSource(_IndexedStep):
 
     __slots__ = ()
     op = "ITEM"
+    steps_from = (tuple, list)
 
     def fetch(self, base: object, call: CallInputs) -> object:
-        if not isinstance(base, (tuple, list)):
-            raise LoadError("neither list nor tuple")
         kind: Any = tuple if isinstance(base, tuple) else list
         if self.index >= kind.__len__(base):
             raise LoadError(f"no item {self.index}")
@@ -312,6 +310,7 @@ class DictItemSource(Source):
 
     __slots__ = ("key",)
     op = "DICT_ITEM"
+    steps_from = (dict,)
     base: Source
     key: object
 
@@ -320,9 +319,7 @@ class DictItemSource(Source):
         intern_key = (cls, base, kind, key if kind in _PLAIN_KEYS else id(key))
         return interned(intern_key, base=base, key=key)  # type: ignore[no-any-return]
 
-    def fetch(self, base: object, call: CallInputs) -> object:
-        if not isinstance(base, dict):
-            raise LoadError("not a dict")
+    def fetch(self, base: Any, call: CallInputs) -> object:
         return _dict_item(base, self.key)
 
     def expr(self) -> str:
@@ -340,10 +337,9 @@ class DictKeySource(_IndexedStep):
 
     __slots__ = ()
     op = "DICT_KEY"
+    steps_from = (dict,)
 
-    def fetch(self, base: object, call: CallInputs) -> object:
-        if not isinstance(base, dict):
-            raise LoadError("not a dict")
+    def fetch(self, base: Any, call: CallInputs) -> object:
         for key in islice(dict_keys(base), self.index, None):
             return key
         raise LoadError(f"no key {self.index}")
@@ -357,10 +353,9 @@ class CellContentsSource(_Step):
 
     __slots__ = ()
     op = "CELL_CONTENTS"
+    steps_from = (CellType,)
 
-    def fetch(self, base: object, call: CallInputs) -> object:
-        if type(base) is not CellType:
-            raise LoadError("not a cell")
+    def fetch(self, base: Any, call: CallInputs) -> object:
         return _cell_contents(base)
 
     def expr(self) -> str:
@@ -372,10 +367,9 @@ class WeakrefSource(_Step):
 
     __slots__ = ()
     op = "WEAKREF"
+    steps_from = (weakref.ref,)
 
-    def fetch(self, base: object, call: CallInputs) -> object:
-        if not isinstance(base, weakref.ref):
-            raise LoadError("not a weak reference")
+    def fetch(self, base: Any, call: CallInputs) -> object:
         found = weakref.ref.__call__(base)
         if found is None:
             raise LoadError("dead weak reference")
@@ -426,9 +420,9 @@ def _call(function: Callable[[], object]) -> object:
 _PLAIN_KEYS = frozenset((str, int, bool, bytes, type(None)))
 
 
-def _dict_item(mapping: object, key: object) -> object:
-    if not isinstance(mapping, (dict, MappingProxyType)):
-        raise LoadError("not a dict")
+def _dict_item(mapping: Mapping[Any, object] | None, key: object) -> object:
+    if mapping is None:
+        raise LoadError("no instance dict")
     try:
         found = dict_get(mapping, key)
     except Exception:  # the keys' own __hash__ or __eq__

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from stator.pytorch.modules import compiled_forward, lazy, nn_module, optimized_module
+from stator.pytorch.objects import copies, reassigned
 from stator.pytorch.shapes import sizes
 from stator.pytorch.state import contexts, function_modes, other_tracers, policy
-from stator.pytorch.tensors import constants, copies, operators, reassigned, specials
+from stator.pytorch.tensors import constants, operators, specials
 
 __all__ = ["install"]
 

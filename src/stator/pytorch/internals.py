@@ -239,6 +239,12 @@ _FUNCTIONS = {
     "clone_all": Name("torch._foreach_clone", FUNCTION, "copies of what a graph writes, quickly"),
     "sym_sqrt": Name("torch._sym_sqrt", FUNCTION, "the root of a symbolic size", takes=1),
     "assume": Name("torch._check", FUNCTION, "a bound of a symbolic size", takes=1),
+    "assert_async": Name("torch._assert_async", FUNCTION, "a condition that a tensor holds"),
+    "assert_async_op": Name("torch.ops.aten._assert_async", FUNCTION, "the same, as an operator", has=("default",)),
+    "assert_async_msg": Name("torch.ops.aten._assert_async.msg", FUNCTION, "the same with a message", has=("_schema",)),
+    "assert_scalar": Name(
+        "torch.ops.aten._assert_scalar.default", FUNCTION, "a condition on a number in a tensor", has=("_schema",)
+    ),
     "is_all_true": Name("torch._is_all_true", FUNCTION, "a call that is modelled"),
     "is_any_true": Name("torch._is_any_true", FUNCTION, "a call that is modelled"),
     "without_dynamo": Name("torch._disable_dynamo", FUNCTION, "functions that wear it are traced through", takes=1),
@@ -371,6 +377,12 @@ LATER = {
         "torch._dynamo.source.TensorProperty", CLASS, "the origin of a size", has=("SIZE", "STRIDE", "STORAGE_OFFSET")
     ),
     "TensorPropertySource": Name("torch._dynamo.source.TensorPropertySource", CLASS, "the origin of a size", takes=3),
+    "evaluated": Name(
+        "torch.fx.experimental.symbolic_shapes.ShapeEnv._inner_evaluate_expr",
+        FUNCTION,
+        "what torch remembers of its answers about symbols is forgotten",
+        has=("cache_clear",),
+    ),
     "TensorifyState": Name(
         "torch._dynamo.symbolic_convert.TensorifyState", CLASS, "numbers that AOTAutograd must not make tensors of"
     ),

@@ -72,6 +72,8 @@ class Operation(Protocol):
     step: int
     effectful: bool
     operands: list[Value]
+    #: the symbols that are made by it, with where in its result they are found
+    bindings: Any
 
     @property
     def recorder(self) -> Any:
@@ -96,7 +98,7 @@ class Operation(Protocol):
 
 
 class Rebound(Protocol):
-    """What a tensor object has become; see `stator.pytorch.tensors.rebinding.Rebound`."""
+    """What a tensor object has become; see `stator.pytorch.objects.rebinding.Rebound`."""
 
     data: Any
     first: Any

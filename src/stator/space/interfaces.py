@@ -8,6 +8,7 @@ So a model imports nothing above it, and one can read here what a trace is to a 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -15,6 +16,7 @@ from stator.space.host_types import Host
 
 if TYPE_CHECKING:
     import weakref
+    from contextlib import AbstractContextManager
 
     from stator.bytecode.decode import Decoded, Instr
     from stator.config import Config
@@ -97,6 +99,10 @@ class SideEffects(Protocol):
     """The log of what the traced program did to things that existed before; see `interp/side_effects.py`."""
 
     count: int
+    witness: list[Value] | None
+
+    def witnessed(self) -> AbstractContextManager[list[Value]]:
+        """A list of all that changes meanwhile, also of what the traced program has made."""
 
     def mutated(self, value: Value, watched: tuple[Host, ...] = ()) -> bool:
         """An existing object is about to change; whether it may let go of one that notices that."""

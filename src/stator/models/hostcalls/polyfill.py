@@ -1,6 +1,6 @@
-"""Functions that the standard library has both in C and in Python: the Python twin is traced.
+"""Functions that the standard library has both in C and in Python: the one in Python is traced.
 
-A twin is the module's own source, executed once more with its C half out of reach; pickle shows both halves itself.
+The module's own source is executed once more with its C half out of reach; pickle shows both halves itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stator.space.space import Space
 from stator.space.value import Raised, Value
 
 
-def twin(module: types.ModuleType, c_name: str) -> types.ModuleType:
+def pure_python(module: types.ModuleType, c_name: str) -> types.ModuleType:
     """The module as it is where the C module is missing."""
     assert module.__spec__ is not None and module.__spec__.origin is not None
     spec = importlib.util.spec_from_file_location(f"{module.__name__} (Python)", module.__spec__.origin)
@@ -50,7 +50,7 @@ def _use(host: Host, python: Host, listed: bool) -> None:
 
 
 def _use_all(module: types.ModuleType, c_name: str, listed: bool) -> None:
-    replacements = members(twin(module, c_name), types.FunctionType)
+    replacements = members(pure_python(module, c_name), types.FunctionType)
     for name, host in members(sys.modules[c_name], types.BuiltinFunctionType).items():
         if name in replacements:
             _use(host, replacements[name], listed)

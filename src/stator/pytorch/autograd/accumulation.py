@@ -27,49 +27,45 @@ __all__ = ["Accumulation"]
 
 
 class Accumulation:
-    """The accumulation of gradients in leaves, by one run of the engine."""
+    """The accumulation of gradients that one run of the engine has given.
 
-    def __init__(self, space: Space, leaves: list[TensorValue], create_graph: bool) -> None:
+    Args:
+        operands: what the engine was given, which the program holds.
+        create_graph: whether it records what is done to gradients.
+    """
+
+    def __init__(self, space: Space, operands: list[Value], create_graph: bool) -> None:
         self.space = space
-        self.leaves = leaves
+        self.operands = operands
         self.create_graph = create_graph
-        self.before = [space.getattr(leaf, "grad").force() for leaf in leaves]
 
-    def can_follow(self, gradients: list[Value]) -> bool:
-        """Whether all that is needed is known of leaves, of what they have accumulated, and of new gradients."""
-        present = [value for value in (*self.before, *gradients) if not is_none(value)]
-        return all(map(_is_known, (*self.leaves, *present)))
-
-    def record(self, gradients: list[Value], operands: list[Value]) -> bool:
-        """Record it for gradients that are tensors, or None; False if one would share its memory with other tensors.
+    def add(self, leaf: TensorValue, new: Value, *, held: bool = False) -> bool:
+        """Accumulate a gradient in a leaf; False, with nothing recorded, where it is not known what the engine does.
 
         Args:
-            operands: what the engine was given. The program holds it.
+            held: the program may hold the gradient too.
         """
-        self.operands = operands
-        for leaf, old, new in zip(self.leaves, self.before, gradients, strict=True):
-            if is_none(new):
-                continue
-            assert isinstance(new, TensorValue)
-            if is_none(old):
-                if self.may_own(leaf, new) and _overlaps_others(new):
-                    return False
-                self.put(leaf, self.own(leaf, new))
-            elif self.create_graph:
-                self.put(leaf, record_method(self.space, "add", old, new))
-            else:
-                record_method(self.space, "add_", old, new)
+        old = self.space.getattr(leaf, "grad").force()
+        if is_none(new):
+            return True
+        if not isinstance(new, TensorValue) or not all(map(_is_known, (leaf, new))):
+            return False
+        if is_none(old):
+            held |= any(new is operand for operand in self.operands)
+            may_own = not self.create_graph and not held and _lies_like(new.fake, leaf.fake)
+            if may_own and _overlaps_others(new):
+                return False
+            self.put(leaf, new if may_own and not _others_in_memory(new) else self.copied(leaf, new))
+            return True
+        if not _is_known(old):
+            return False
+        made = record_method(self.space, "add" if self.create_graph else "add_", old, new)
+        if self.create_graph:
+            self.put(leaf, made)
         return True
 
-    def may_own(self, leaf: TensorValue, new: TensorValue) -> bool:
-        """Whether the engine would make the very gradient that of the leaf, if nobody else held it."""
-        held = any(new is operand for operand in self.operands)
-        return not self.create_graph and not held and _lies_like(new.fake, leaf.fake)
-
-    def own(self, leaf: TensorValue, new: TensorValue) -> TensorValue:
-        """The gradient of a leaf that had none."""
-        if self.may_own(leaf, new) and not _others_in_memory(new):
-            return new
+    def copied(self, leaf: TensorValue, new: TensorValue) -> TensorValue:
+        """A copy of a gradient that lies in memory as the leaf does."""
         space = self.space
         if not is_dense(leaf.fake):
             made: TensorValue = record_method(space, "clone", new, memory_format=torch.contiguous_format)
@@ -77,6 +73,19 @@ class Accumulation:
         size, stride = record_method(space, "size", leaf), record_method(space, "stride", leaf)
         made = record_method(space, "copy_", record_method(space, "new_empty_strided", new, size, stride), new)
         return made
+
+    def retain(self, tensor: TensorValue, new: Value) -> bool:
+        """Accumulate a gradient in a tensor that is no leaf and retains it: always as a new tensor."""
+        if is_none(new):
+            return True
+        if not _is_known(new):
+            return False
+        old = tensor.fields.get("grad")
+        if old is None:
+            self.put(tensor, record_method(self.space, "clone", new, memory_format=torch.contiguous_format))
+        else:
+            self.put(tensor, record_method(self.space, "add", old, new))
+        return True
 
     def put(self, leaf: TensorValue, gradient: TensorValue) -> None:
         """`leaf.grad = gradient`."""

@@ -18,10 +18,10 @@ from stator.guards.raw import type_lookup
 from stator.interp import policy
 from stator.pytorch import internals
 from stator.pytorch.autograd.autograd_module import FunctionModule, Plan
+from stator.pytorch.autograd.backward_graph import as_in_backward, gradient_of
 from stator.pytorch.autograd.context_value import ContextValue, is_none
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.state import global_state
-from stator.pytorch.tensors.classes import is_wrapper
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.protocol import NONE, TRUE, register
@@ -207,16 +207,14 @@ class _Application:
         space, recorder = self.space, self.recorder
         function = self.user_backward()
         graph = Subgraph(recorder)
-        grads: list[Value] = [
-            self.gradient_of(graph, part) if isinstance(part, TensorValue) else NONE for part in parts
-        ]
+        grads: list[Value] = [gradient_of(graph, part) if isinstance(part, TensorValue) else NONE for part in parts]
         if self.plan.takes_none:
             wanted = self.differentiable(tensors_among(parts))
             grads = [g if any(part is w for w in wanted) else NONE for g, part in zip(grads, parts, strict=True)]
         effects = space.trace.effects
         before = effects.count
         try:
-            with graph.recording(), _as_in_backward(recorder):
+            with graph.recording(), as_in_backward(recorder):
                 result = space.call(function, [self.context, *grads], {}).force()
         except Raised as e:
             raise self.refusal(f"its backward raises {e.value.cls.__name__}") from None
@@ -240,18 +238,6 @@ class _Application:
             raise self.refusal("it has no single backward")
         return self.space.getattr(self.cls_value, own[0])
 
-    def gradient_of(self, graph: Subgraph, output: TensorValue) -> TensorValue:
-        """What backward is given for a result: a tensor like it, of which nothing more is known."""
-        options = {"requires_grad": False, "memory_format": torch.contiguous_format}
-        with torch.no_grad():
-            executor = self.recorder.fakes.executor
-            like = executor.run(torch.empty_like, (output.fake,), options, [], lambda given, _: given).result
-        cls = type(like) if is_wrapper(type(like)) else torch.Tensor
-        value = TensorValue(self.recorder, cls, self.recorder.fakes.describe(like))
-        value._fake = like
-        graph.input(f"grad_{len(graph.given)}", value)
-        return value
-
     # -- the node ---------------------------------------------------------------------------------------------------
 
     def answer(self, result: Value, parts: list[Value], outputs: list[TensorValue], made: list[Value]) -> Value:
@@ -271,24 +257,6 @@ def is_differentiable(dtype: torch.dtype) -> bool:
 
 def _index(value: GraphValue, values: Sequence[GraphValue]) -> Any:
     return next((i for i, other in enumerate(values) if other is value), None)
-
-
-class _as_in_backward:
-    """The state in which the engine calls backward: no gradients, and autocast off as outside of its block."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-
-    def __enter__(self) -> None:
-        self.before = global_state.snapshot()
-        self.recorder.state.switch(internals.set_grad_enabled, [False])
-        for device in ("cpu", "cuda"):
-            if torch.is_autocast_enabled(device):
-                self.recorder.state.switch(torch.set_autocast_enabled, [device, False])
-
-    def __exit__(self, *exc: object) -> None:
-        for function, args in global_state.changes(global_state.snapshot(), self.before):
-            self.recorder.state.switch(function, list(args))
 
 
 def apply_function() -> Function:

@@ -9,15 +9,18 @@ from torch.utils.hooks import RemovableHandle
 
 from stator import errors
 from stator.models.classes.instance import InstanceValue
+from stator.pytorch import internals
+from stator.pytorch.autograd.traced_hook import TracedHook
+from stator.pytorch.autograd.traced_hooks import TracedHandle, record_hook
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
+from stator.pytorch.tensors.latent import is_known_leaf
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import NONE, Handler, bad_call, register
 from stator.space.signals import Restart
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.errors.catalogue import Break
     from stator.models.classes.attr_dict import AttrDict
     from stator.pytorch.types import Function
     from stator.space.interfaces import Writer
@@ -41,6 +44,17 @@ def hook_up(handle: RemovableHandle, method: Function, tensor: torch.Tensor, hoo
     handle.__dict__.update(vars(method(tensor, hook)))
 
 
+def _is_new(tensor: TensorValue) -> bool:
+    """Whether the graph makes the tensor, and a hook may be registered on it there."""
+    return (
+        tensor.cls in PLAIN_CLASSES
+        and tensor.requires_grad
+        and tensor.operation is not None
+        and tensor.recorder.nodes.graph is tensor.recorder.nodes.whole
+        and not internals.are_transforms_active()
+    )
+
+
 def _check(space: Space, tensor: torch.Tensor, method: Function) -> None:
     """Break the graph unless the tensor will be there after it, with the place in autograd's graph that it has now."""
     brk = errors.AutogradCall(describe_callable(method), "the tensor must be one that the graph is given")
@@ -57,20 +71,15 @@ def _check(space: Space, tensor: torch.Tensor, method: Function) -> None:
         raise Unsupported(brk)
 
 
-def need_of_its_own(tensor: TensorValue, brk: Break) -> None:
-    """What uses a new tensor must be another graph than what makes it, for autograd to know one from the other.
-
-    A backend may compute both at once: gradients then do not pass through the tensor that it gives.
-    """
-    if tensor.operation is not None and tensor.requires_grad and tensor.node.users:
-        raise Restart(tensor.operation.step + 1, brk)
-
-
 def _hooking(method: Function) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tensor = args[0].force()
         if len(args) != 2 or kwargs:
             return bad_call(space, method, args, kwargs)
+        if isinstance(tensor, TensorValue) and method is torch.Tensor.register_hook and _is_new(tensor):
+            traced = TracedHook(tensor, space.trace.steps)
+            if record_hook(space, tensor, args[1].force(), traced):
+                return TracedHandle(RemovableHandle, traced)
         _check(space, tensor, method)
         handle = HandleValue(RemovableHandle)
         space.trace.recorder.tracked.hooked.add(tensor.root)  # type: ignore[attr-defined]
@@ -83,8 +92,15 @@ def _hooking(method: Function) -> Handler:
 def _retain_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     method = torch.Tensor.retain_grad
     tensor = args[0].force()
+    recorder = space.trace.recorder
+    if isinstance(tensor, TensorValue) and tensor.requires_grad:
+        if is_known_leaf(tensor):
+            return NONE  # it does so in any case
+        if _is_new(tensor) and tensor.root not in recorder.effects.rewritten:
+            recorder.tracked.retaining[tensor] = None
+            return NONE
     _check(space, tensor, method)
-    space.trace.recorder.tracked.hooked.add(tensor.root)  # type: ignore[attr-defined]
+    recorder.tracked.hooked.add(tensor.root)  # type: ignore[attr-defined]
     space.trace.defer(method, [tensor])
     return NONE
 

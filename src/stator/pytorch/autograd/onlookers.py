@@ -15,7 +15,7 @@ from stator.pytorch import internals
 if TYPE_CHECKING:
     from torch.autograd.graph import Node
 
-__all__ = ["is_engine_unwatched", "is_unhooked", "only_accumulate", "who_watches_the_engine"]
+__all__ = ["is_all_known", "is_engine_unwatched", "is_unhooked", "only_accumulate", "who_watches_the_engine"]
 
 _Base: Any = internals.TensorBase
 _dtype = vars(_Base)["dtype"].__get__
@@ -49,25 +49,26 @@ def is_unhooked(tensor: torch.Tensor) -> bool:
 
 
 def only_accumulate(*leaves: torch.Tensor) -> bool:
-    """Whether all that happens to the gradient of each leaf is that it is accumulated in `.grad`.
+    """Whether all that happens to the gradient of each leaf is that it is accumulated in `.grad`."""
+    with internals.DisableTorchFunctionSubclass():
+        return all(map(_has_no_hooks, leaves)) and is_all_known(*leaves)
+
+
+def is_all_known(*leaves: torch.Tensor) -> bool:
+    """Whether nothing happens to the gradient of each leaf but what its hooks do, and that it is accumulated.
 
     DistributedDataParallel and its like put hooks on the node that accumulates, and hold it. That node holds the leaf,
     which has one owner more then.
     """
     with internals.DisableTorchFunctionSubclass():
-        if not all(map(_is_bare, leaves)):
+        if not all(_gradient_dtype(leaf) is _dtype(leaf) for leaf in leaves):
             return False
         shared = [leaf for leaf in leaves if internals.use_count(leaf) > 1]
         return not shared or not _is_accumulator_held(shared)
 
 
-def _is_bare(leaf: torch.Tensor) -> bool:
-    """Whether no hook is registered for the gradient, which has the type of the leaf."""
-    return (
-        internals.gradient_hooks(leaf) is None
-        and internals.accumulation_hooks(leaf) is None
-        and _gradient_dtype(leaf) is _dtype(leaf)
-    )
+def _has_no_hooks(leaf: torch.Tensor) -> bool:
+    return internals.gradient_hooks(leaf) is None and internals.accumulation_hooks(leaf) is None
 
 
 def _is_accumulator_held(leaves: list[torch.Tensor]) -> bool:

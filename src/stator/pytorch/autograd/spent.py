@@ -30,6 +30,13 @@ __all__ = ["graph_output", "refuse_written"]
 
 def graph_output(writer: Writer, tensor: TensorValue) -> str:
     """The variable that holds a tensor which the graph has made."""
+    name = _output(writer, tensor)
+    if tensor in tensor.recorder.tracked.retaining:
+        writer.line(f"{name}.retain_grad()")
+    return name
+
+
+def _output(writer: Writer, tensor: TensorValue) -> str:
     recorder = tensor.recorder
     if _rest(recorder, tensor) is Rest.WHOLE:
         return writer.graph_output(tensor)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from stator import errors
 from stator.pytorch import internals
 from stator.space.value import Unsupported
 
-__all__ = ["Failure", "describe_callable", "first_line", "translated"]
+if TYPE_CHECKING:
+    from stator.pytorch.types import Fake
+
+__all__ = ["Failure", "describe_callable", "first_line", "made_fake", "translated", "undecided_in"]
 
 
 class Failure(Exception):
@@ -24,26 +29,52 @@ class Failure(Exception):
 def translated(function: object, error: Exception, warned: set[type]) -> Exception:
     """What a failure on fake tensors means: a break of a known kind, or the program's own error."""
     fake_tensor = internals.fake_tensor
-    symbols = sys.modules.get("torch.fx.experimental.symbolic_shapes")
-    undecided = () if symbols is None else (symbols.GuardOnDataDependentSymNode,)
+    undecided = _undecided()
     name = describe_callable(function)
-    cause: BaseException | None = error
-    while cause is not None:
+    for cause in causes_of(error):
         if isinstance(cause, fake_tensor.DynamicOutputShapeException):
             return Unsupported(errors.DynamicOutputShape(name))
         if isinstance(cause, (fake_tensor.DataDependentOutputException, *undecided)):
             return Unsupported(errors.DataDependentValue(name))
         if isinstance(cause, fake_tensor.UnsupportedFakeTensorException | fake_tensor.UnsupportedOperatorException):
             return Unsupported(errors.UnsupportedTensorOperation(name, first_line(cause)))
-        cause = cause.__cause__ or cause.__context__
     if _is_about_fakes(error):
         return Unsupported(errors.UnsupportedTensorOperation(name, first_line(error)))
     return Failure(error, warned)
 
 
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """The error, what it was raised from or while handling, and so on."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _undecided() -> tuple[type[BaseException], ...]:
+    """The class of the error about a symbol that nobody can decide on, if there may be any."""
+    symbols = sys.modules.get("torch.fx.experimental.symbolic_shapes")
+    return () if symbols is None else (symbols.GuardOnDataDependentSymNode,)
+
+
+def undecided_in(error: BaseException) -> BaseException | None:
+    """The error about a symbol that nobody can decide on, among the causes of another."""
+    return next((cause for cause in causes_of(error) if isinstance(cause, _undecided())), None)
+
+
 def _is_about_fakes(error: Exception) -> bool:
     text = str(error)
     return ("FakeTensor" in text and "invalid combination" not in text) or "meta tensor" in text or "Meta" in text
+
+
+def made_fake(make: Callable[[], Fake]) -> Fake:
+    """What `make` makes, a fake tensor for a real one: of some kinds of tensors torch can make none."""
+    refusals = internals.fake_tensor.UnsupportedFakeTensorException, internals.fake_tensor.UnsupportedOperatorException
+    try:
+        return make()
+    except (RuntimeError, *refusals) as e:
+        what = "what is done to a tensor of such a kind"
+        raise Unsupported(errors.UnsupportedTensorOperation(what, first_line(e))) from e
 
 
 def first_line(error: BaseException) -> str:

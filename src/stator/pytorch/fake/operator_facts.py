@@ -146,5 +146,7 @@ OVERWRITES = frozenset(
 )
 #: they check their operands' contents on real tensors only, before they run any operator
 UNCHECKED = frozenset(("one_hot", "quantile", "nanquantile"))
-#: a backend takes them apart, and checks nothing of what they do: how many tensors they may be given, and why no more
-LOST = {"narrow": (1, "where it begins is read from a tensor, and a backend does not check that it is inside")}
+#: they return nothing, and a backend leaves them where they are
+KEPT = frozenset(("_assert_async", "_assert_scalar"))
+#: a backend takes them apart: what they check of a number they read from a tensor is lost, that of a symbol asserted
+BY_NUMBER = frozenset(("narrow",))

@@ -10,6 +10,8 @@ from stator.pytorch.graph.contract import backend_guards, in_context
 from stator.pytorch.graph.graph_module import sources_go_with
 from stator.pytorch.graph.memory import memory_guard, must_run_in_order
 from stator.pytorch.graph.node_meta import NodeMeta
+from stator.pytorch.shapes.assertions import insert_asserts
+from stator.pytorch.shapes.unbacked import break_where_made
 from stator.report.stats import STATS
 
 if TYPE_CHECKING:
@@ -63,11 +65,13 @@ def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Trac
         elif must_run_in_order(recorder, inputs) or not lie_apart(recorder, inputs):
             return gm.forward
         else:
+            insert_asserts(recorder, gm)
             compiled, context = _compiled_in_context(recorder, gm, inputs, backend, examples)
             recorder.extra_guards += backend_guards(recorder, context)
     except StatorError:
         raise
     except Exception as e:
+        break_where_made(recorder, e)
         raise BackendError(f"backend {name!r} failed: {type(e).__name__}: {e}", backend=name) from e
     finally:
         STATS.backend_seconds += time.perf_counter() - started

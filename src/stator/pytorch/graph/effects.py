@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stator.pytorch import internals
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,8 +21,8 @@ class GraphEffects:
     """The effects of one graph."""
 
     __slots__ = (
-        *("acting", "drawing", "exposed", "fallible", "keep", "random", "rewritten", "state_nodes", "writes"),
-        *("writing", "written"),
+        *("acting", "asserting", "drawing", "exposed", "fallible", "keep", "random", "rewritten", "state_nodes"),
+        *("writes", "writing", "written"),
     )
 
     def __init__(self) -> None:
@@ -42,6 +44,8 @@ class GraphEffects:
         #: all nodes that are there for more than their results; and those that may fail when they run
         self.keep: set[torch.fx.Node] = set()
         self.fallible: dict[torch.fx.Node, Operation] = {}
+        #: those that check what the trace has assumed of numbers in tensors
+        self.asserting: set[torch.fx.Node] = set()
         #: whether more than tensors may show that an operation has failed when something had been written or drawn
         self.exposed = False
 
@@ -75,6 +79,8 @@ class GraphEffects:
             self.drawing.add(node)
         if outcome.effectful:
             self.keep.add(node)
+        if operation.function is internals.assert_scalar:
+            self.asserting.add(node)
 
     def note_state(self, node: torch.fx.Node) -> None:
         """A node has been recorded that changes the global state."""

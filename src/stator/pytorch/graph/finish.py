@@ -59,10 +59,10 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     gm = graph_module(root, graph)
     sources = grouped(inputs)
     compiled = call_backend(recorder, gm, inputs)
-    showing = effects.keep - effects.state_nodes
+    showing = effects.keep - effects.state_nodes - effects.asserting
     # Where handlers or effects wait for the error it is the frame that must go on, even from half of a write.
     acting = effects.acting if effects.exposed else effects.acting | effects.writing
-    located = Located(gm, showing, acting) if compiled == gm.forward else None
+    located = Located(gm, showing, acting, effects.asserting) if compiled == gm.forward else None
     if compiled != gm.forward:
         compiled = counting_writes(compiled, recorder, inputs, outputs)
     if recorder.tracked.lent:

@@ -51,6 +51,7 @@ def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
             assert operation is not None
             raise Restart(operation.step, errors.NewLeaf(describe_callable(operation.function)))
     _refuse_views(recorder, tensors)
+    _refuse_hooks(recorder, tensors)
     asked = [(value, value.operation) for value in tensors if value.operation is not None]
     written, rewritten = recorder.effects.written, recorder.effects.rewritten
     asked += [(value, rewritten[value]) for value in written if value.requires_grad and not _was_leaf(value)]
@@ -74,6 +75,23 @@ def _refuse_views(recorder: Recorder, tensors: list[TracedTensor]) -> None:
             why = "its result leaves the graph together with what it shares memory with"
             name = f"{operation.node.target.rpartition('_')[0]}.apply"
             raise Restart(operation.step, errors.UnsupportedTensorOperation(name, why))
+
+
+def _refuse_hooks(recorder: Recorder, tensors: list[TracedTensor]) -> None:
+    """A backend calls a hook with zeros where only other results have gradients, and makes views without it."""
+    for hook in recorder.tracked.traced_hooks:
+        hooked = hook.tensor
+        reached = _reached(hooked.node, recorder.effects.keep) | {hooked.node}
+        alike = [value for value in tensors if value.root is hooked.root]
+        if any(value.node not in reached for value in tensors):
+            raise hook.refused("a backend would call the hook for other results of the graph too")
+        if len(alike) > 1 or (alike and hooked.root.host is not None):
+            raise hook.refused("the tensor shares memory with another")
+    for value in recorder.tracked.retaining:
+        if len(tensors) > 1 and any(value is other for other in tensors):
+            assert value.operation is not None
+            why = "two results of a graph are not linked there"
+            raise Restart(value.operation.step, errors.AutogradCall(describe_callable(torch.Tensor.retain_grad), why))
 
 
 def _was_leaf(value: TracedTensor) -> bool:

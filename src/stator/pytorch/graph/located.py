@@ -24,14 +24,23 @@ class Located:
     """Called with an exception of the module's `forward`: where it has passed through, as `with_frames` wants it."""
 
     def __init__(
-        self, gm: torch.fx.GraphModule, showing: Container[torch.fx.Node], acting: Container[torch.fx.Node]
+        self,
+        gm: torch.fx.GraphModule,
+        showing: Container[torch.fx.Node],
+        acting: Container[torch.fx.Node],
+        asserting: Container[torch.fx.Node],
     ) -> None:
-        """`showing` do more than compute their results; one that fails may have done it if it is `acting`."""
+        """`showing` do more than compute their results; one that fails may have done it if it is `acting`.
+
+        The error of one that is `asserting` is not the program's.
+        """
         self._gm = weakref.ref(gm)
         nodes = list(gm.graph.nodes)
         first = next((i for i, node in enumerate(nodes) if node in showing), len(nodes))
         #: the last node that nothing shows of when it has failed
         self._harmless = first - 1 if first < len(nodes) and nodes[first] in acting else first
+        #: whether something shows already where an error may come up that is not the program's
+        self.asserts_late = any(node in asserting for node in nodes[self._harmless + 1 :])
 
     def __call__(self, error: BaseException) -> tuple[object, ...]:
         gm: torch.fx.GraphModule = self._gm()

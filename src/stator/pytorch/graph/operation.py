@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -51,7 +51,7 @@ class Operation:
         self.effectful = False
         self.operands: list[Value] = call.operands
         self.made_values: list[TensorValue] = []
-        self.bindings: object = None
+        self.bindings: Any = None
 
     def example(self) -> Nested:
         """A fake result to show, in the structure of the real one."""

@@ -12,7 +12,7 @@ from stator.pytorch.fake.outcome import Outcome, outcome_of, versions_of
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.graph.operation import Operation
-from stator.pytorch.graph.refusals import refuse_lost, refuse_misplaced, unchecked
+from stator.pytorch.graph.refusals import refuse_misplaced, refuse_read, unchecked
 from stator.pytorch.state.generators import draw, drawn_from
 from stator.pytorch.tensors.failures import real_warnings
 from stator.pytorch.tensors.latent import rely_on_all, rely_on_autograd, rely_on_place_in_storage, told_by_guard
@@ -29,7 +29,7 @@ __all__ = ["record_call"]
 
 def record_call(recorder: Recorder, call: Call) -> Value:
     """Record a call, and return the traced value of its result."""
-    refuse_lost(recorder, call)
+    refuse_read(recorder, call)
     space = recorder.trace.space
     operation = Operation(recorder, call)
     outcome = _outcome(recorder, call, operation)

@@ -9,7 +9,7 @@ import torch
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.fake.operator_facts import LOST, UNCHECKED
+from stator.pytorch.fake.operator_facts import BY_NUMBER, UNCHECKED
 from stator.pytorch.fake.outcome import SequenceResult, TensorResult
 from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.value import Unsupported
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stator.pytorch.traced import TracedTensor
     from stator.pytorch.types import Function
 
-__all__ = ["refuse_lost", "refuse_misplaced", "unchecked"]
+__all__ = ["refuse_misplaced", "refuse_read", "unchecked"]
 
 #: what a sparse tensor consists of
 _PARTS = frozenset({"values", "indices", "_values", "_indices", "col_indices", "row_indices"})
@@ -35,18 +35,13 @@ def unchecked(call: Call) -> bool:
     return getattr(call.function, "__name__", "") in UNCHECKED
 
 
-def refuse_lost(recorder: Recorder, call: Call) -> None:
-    """An operation that a backend takes apart, and checks nothing of what it does; or one whose result fakes lose."""
+def refuse_read(recorder: Recorder, call: Call) -> None:
+    """An operation that must be given the numbers it reads, as a backend drops its checks; or whose size fakes lose."""
     name = getattr(call.function, "__name__", "")
     if name in _PARTS and any(map(_is_sparse, tensors_among(call.operands))):
-        why = "the size of its result is the number of elements, which sparse fake tensors do not have"
-        raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(call.function), why))
-    lost = LOST.get(name)
-    if lost is None or recorder.keeps_order:
-        return
-    most, why = lost
-    if tensors_among(call.operands[most:]):
-        raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(call.function), why))
+        raise _refusal(call, "the size of its result is the number of elements, which sparse fake tensors do not have")
+    if name in BY_NUMBER and not recorder.keeps_order and tensors_among(call.operands[1:]):
+        raise Unsupported(errors.DataDependentValue(describe_callable(call.function)))
 
 
 def refuse_misplaced(call: Call, outcome: Outcome) -> None:

@@ -10,7 +10,7 @@ import torch
 from stator import errors
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate, TensorMatch
-from stator.pytorch.autograd.onlookers import only_accumulate
+from stator.pytorch.autograd.onlookers import is_all_known, only_accumulate
 from stator.pytorch.fake.metadata import hint_of, is_symbol
 from stator.pytorch.fake.storage import storage_of, storages_of
 from stator.pytorch.nesting import tensors_in
@@ -23,6 +23,7 @@ from stator.space.value import Unsupported
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from stator.pytorch.autograd.traced_hook import TracedHook
     from stator.pytorch.fake.metadata import TensorMeta
     from stator.pytorch.graph.propagation import FakePropagation
     from stator.pytorch.traced import Operation, Rebound, TracedTensor
@@ -49,9 +50,15 @@ class TrackedTensors:
         self.accumulating: dict[TracedTensor, None] = {}
         #: the instructions at which gradients were computed
         self.backward_steps: list[int] = []
+        #: new tensors that are no leaves and accumulate gradients all the same
+        self.retaining: dict[TracedTensor, None] = {}
+        #: the leaves whose gradients meet hooks that the trace knows
+        self.hooked_leaves: dict[TracedTensor, None] = {}
+        #: the hooks that the graph registers on what it makes
+        self.traced_hooks: list[TracedHook] = []
         #: results of autograd Functions that share memory with an argument
         self.own_gradients: dict[TracedTensor, Operation] = {}
-        #: tensor objects that have become other tensors than they were, and how (see `tensors.rebinding`)
+        #: tensor objects that have become other tensors than they were, and how (see `objects.rebinding`)
         self.rebound: dict[TracedTensor, Rebound] = {}
         #: what an existing tensor was, that is an input of the graph as a leaf as well, by that leaf
         self.lent: dict[TracedTensor, TracedTensor] = {}
@@ -125,7 +132,8 @@ class TrackedTensors:
 
     def refuse_hooked(self, written: Iterable[TracedTensor]) -> None:
         """A tensor that is written gets another place in autograd's graph: its hooks belong to the one before."""
-        if self.hooked and any(root in self.hooked for root in written):
+        hooked = self.hooked | {value.root for value in self.retaining}
+        if hooked and any(root in hooked for root in written):
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor with a hook"))
 
     def note_wrapper(self, operands: Sequence[TracedTensor], written: set[int]) -> None:
@@ -150,10 +158,11 @@ class TrackedTensors:
         in the storage of one whose metadata the program changes: its own might change too.
         """
         found: list[Guard] = []
-        waiting = [leaf.source for leaf in self.accumulating if leaf.source is not None]
-        if waiting:
-            text = f"gradients of {', '.join(s.expr() for s in waiting[:3])} … go to `.grad` alone"
-            found.append(Predicate(tuple(waiting), only_accumulate, text))
+        for leaves, check in ((self.accumulating, only_accumulate), (self.hooked_leaves, is_all_known)):
+            waiting = [leaf.source for leaf in leaves if leaf.source is not None]
+            if waiting:
+                text = f"gradients of {', '.join(s.expr() for s in waiting[:3])} … are accumulated as they were"
+                found.append(Predicate(tuple(waiting), check, text))
         for value in self.restructured.values():
             others = [other.source for other in self.existing if other is not value and other.source is not None]
             if others and value.source is not None:

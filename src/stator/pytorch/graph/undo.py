@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 #: tensors, their copies (or what the core has kept), versions, what shows their shapes, the state of the generators
 Kept: TypeAlias = tuple[Any, ...]
 
-__all__ = ["Copies", "Recovery", "only_contents", "recovery"]
+__all__ = ["Copies", "Recovery", "can_be_undone", "only_contents", "recovery"]
 
 
 class Copies:
@@ -153,11 +153,13 @@ def recovery(recorder: Recorder, located: Located | None, writer: Writer, *, che
     effects = recorder.effects
     if not recorder.trace.root.repeatable or effects.acts:
         return _early(located, writer)
-    if located is not None and not effects.exposed and not effects.inert and not checked:
+    in_order = located is not None and not located.asserts_late
+    if in_order and not effects.exposed and not effects.inert and not checked:
         return _early(located, writer)
     if not effects.written or (recorder.writes_last and not checked):
         return Recovery(f"{writer.const(saved)}()", writer.const(restore)) if effects.random else Recovery()
-    if located is None and not checked and _bytes(effects.written) > recorder.trace.config.undo_limit:
+    must = checked or effects.asserting
+    if located is None and not must and _bytes(effects.written) > recorder.trace.config.undo_limit:
         return None
     if not all(_can_be_put_back(value) for value in effects.written):
         return _early(located, writer)
@@ -173,6 +175,12 @@ def _early(located: Located | None, writer: Writer) -> Recovery | None:
     if located is None:
         return None
     return Recovery(refused=f"not {writer.const(located.is_early, 'is_early')}(error)")
+
+
+def can_be_undone(recorder: Recorder) -> bool:
+    """Whether all that the graph does can be taken back, so that ordinary Python may execute the frame again."""
+    effects = recorder.effects
+    return not effects.acts and all(_can_be_put_back(value) for value in effects.written)
 
 
 def only_contents(value: TracedTensor) -> bool:

@@ -18,7 +18,7 @@ import torch
 
 from stator import errors
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.fake.operator_facts import AS_OTHER, OVERWRITES, makes_like
+from stator.pytorch.fake.operator_facts import AS_OTHER, KEPT, OVERWRITES, makes_like
 from stator.pytorch.graph.node_meta import NodeMeta
 from stator.pytorch.tensors.tables import METADATA
 from stator.pytorch.tensors.tensor import TensorValue
@@ -80,7 +80,7 @@ class _Reading:
         written = self.effects.writes.get(node, ())
         made = self._memory(node)
         # What acts on something else is there for that, and a backend leaves it there.
-        used = node.op == "output" or node in self.effects.acting or made in self.live
+        used = node.op == "output" or node in self.effects.acting or _name(node) in KEPT or made in self.live
         used = used or any(self._survives(root) for root in written)
         if not used and node in self.effects.fallible:
             self.unread.add(node)
@@ -106,7 +106,8 @@ class _Reading:
 
 
 def _name(node: torch.fx.Node) -> str:
-    return node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
+    name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
+    return name.partition(".")[0]  # without that of an overload
 
 
 def _reads(node: torch.fx.Node, other: torch.fx.Node) -> bool:

@@ -23,7 +23,6 @@ from stator.interp import policy
 from stator.pytorch import internals
 from stator.pytorch.higher_order.body import breaks_of, refusal, whole
 from stator.pytorch.shapes.symbols import decide
-from stator.pytorch.tensors.indexing import install as install_indexing
 from stator.pytorch.whole_calls import public_name, traced_or_whole
 from stator.space.protocol import INTERCEPTS, NONE, Handler
 from stator.space.value import Value
@@ -121,5 +120,4 @@ def _region(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def install() -> None:
     """Register the models, and tell the policy of the frame hook."""
     INTERCEPTS.append(intercept)
-    install_indexing()
     policy.WHOLE.append(_runs_whole)

@@ -50,7 +50,7 @@ class Scripted(Known):
         space.guard_identity(self)
         return self
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         return call_function(space, self.host, args, kwargs)
 
 
@@ -59,7 +59,7 @@ class ScriptedMethod(Scripted):
 
     __slots__ = ()
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         rewritten = Rewritten(self.host)
         given = _positional(space, rewritten, args, kwargs)
         given += [space.existing(value, "a constant of the script") for value in rewritten.values]

@@ -17,19 +17,18 @@ from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.pytorch import internals
-from stator.pytorch.fake.failure import describe_callable, first_line
-from stator.pytorch.fake.metadata import expression_of, is_symbol
+from stator.pytorch.fake.failure import made_fake
+from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.nesting import tensors_in
-from stator.pytorch.shapes import dynamism
+from stator.pytorch.shapes import dynamism, unbacked
 from stator.pytorch.shapes.contexts import Form, constrain, context_of, form_of, origin_of, static_context
 from stator.pytorch.shapes.symbols import SymValue
+from stator.pytorch.shapes.unbacked import sizes_of, symbols_of
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.signals import Restart
-from stator.space.value import Unsupported, Value
+from stator.space.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Set
-
     import sympy  # type: ignore[import-untyped]
     import torch.fx
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -110,6 +109,8 @@ class Shapes:
         #: numbers read from the frame, by their sources; and elements of tensors, by what tells which
         self.numbers: dict[Source, SymValue] = {}
         self.elements: dict[object, Value] = {}
+        #: symbols that operations have made for numbers they read for their own use
+        self._unseen: set[sympy.Symbol] = set()
         self.frozen: list[Predicate] | None = None
         #: whether numbers read from the frame are not to be symbols for now, however they vary
         self.reads_constants = False
@@ -213,7 +214,7 @@ class Shapes:
             assert self.env is not None  # the mode knows of it now
         mode = self.recorder.fakes.executor.mode
         if not dims:
-            return _made(lambda: mode.of(value.host))
+            return made_fake(lambda: mode.of(value.host))
         if internals.is_view(value.host):
             # A view's symbols would be entangled with those of its base: a plain tensor of the same shape is none.
             from torch.fx.experimental.symbolic_shapes import DimDynamic
@@ -221,7 +222,7 @@ class Shapes:
             dims = {i: kind for i, kind in dims.items() if kind is not DimDynamic.DUCK} or dims
         context = self.context(value, dims)
         origin = self.origin(value)
-        fake = _made(lambda: mode.from_tensor(value.host, symbolic_context=context, source=origin))
+        fake = made_fake(lambda: mode.from_tensor(value.host, symbolic_context=context, source=origin))
         with torch.no_grad():
             asfound = fake.detach()  # the program may change the sizes of the tensor itself
         self._tracked.append((asfound, origin, context))
@@ -271,20 +272,20 @@ class Shapes:
         for value in inputs:
             if value.symbolic or value.meta is None or value.meta.symbolic:
                 for number in sizes_of(value.fake):
-                    found.update(dict.fromkeys(sorted(_symbols_of(number), key=str)))
+                    found.update(dict.fromkeys(sorted(symbols_of(number), key=str)))
         return [self.symbols[symbol] for symbol in found if symbol in self.symbols]
 
     def need_numbers(self, operands: list[GraphValue]) -> None:
         """An operation cannot take the symbols of its operands: trace again, with these sizes as numbers for ever."""
         symbols: set[sympy.Symbol] = set()
         for operand in operands:
-            symbols.update(*map(_symbols_of, sizes_of(operand.fake)))
+            symbols.update(*map(symbols_of, sizes_of(operand.fake)))
         fixed = [
             (self.source_of(origin).expr(), dim)
             for fake, origin, _ in self._tracked
             for tensor in tensors_in(fake)
             for dim, size in enumerate(tensor.shape)
-            if _symbols_of(size) & symbols
+            if symbols_of(size) & symbols
         ]
         if fixed:
             dynamism.fix(self.recorder.trace, fixed)
@@ -307,16 +308,7 @@ class Shapes:
 
     def bindings(self, result: Nested, function: Function) -> object:
         """Where in the result of an operation the symbols are found that are known only when it runs."""
-        if self._env is None or not self._env.pending_fresh_unbacked_symbols:
-            return None
-        from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound, compute_unbacked_bindings
-
-        try:
-            return compute_unbacked_bindings(self.env, result)
-        except PendingUnbackedSymbolNotFound:
-            # The operation has read a number from a tensor for its own use: that must be a node of its own.
-            self.env.pending_fresh_unbacked_symbols.clear()
-            raise Unsupported(errors.DataDependentValue(describe_callable(function))) from None
+        return None if self._env is None else unbacked.bindings(self._env, self._unseen, result, function)
 
     # -- guards -------------------------------------------------------------------------------------------------
 
@@ -374,36 +366,9 @@ class Shapes:
         return match is not None and match.group(1) in self._plain
 
 
-def _made(make: Callable[[], Fake]) -> Fake:
-    """A fake tensor; of some kinds of tensors torch can make none."""
-    refusals = internals.fake_tensor.UnsupportedFakeTensorException, internals.fake_tensor.UnsupportedOperatorException
-    try:
-        return make()
-    except (RuntimeError, *refusals) as e:
-        what = "what is done to a tensor of such a kind"
-        raise Unsupported(errors.UnsupportedTensorOperation(what, first_line(e))) from e
-
-
-def sizes_of(operand: FakeOperand) -> tuple[Number, ...]:
-    """The sizes, strides and offset of a fake tensor; a number itself."""
-    if is_symbol(operand):
-        return (operand,)
-    if operand.layout is not torch.strided:
-        return tuple(operand.shape)
-    return (*operand.shape, *operand.stride(), operand.storage_offset())
-
-
-def _symbols_of(number: Number) -> Set[sympy.Symbol]:
-    """The symbols that a number depends on."""
-    expression = expression_of(number) if is_symbol(number) else None
-    return frozenset() if expression is None else expression.free_symbols
-
-
 def new_env(may_be_new: bool) -> ShapeEnv:
     """A ShapeEnv; whether symbols may stand in it for numbers that are in tensors."""
-    from torch.fx.experimental.symbolic_shapes import ShapeEnv
-
-    return ShapeEnv(allow_scalar_outputs=may_be_new, allow_dynamic_output_shape_ops=may_be_new)
+    return unbacked.env_class()(allow_scalar_outputs=may_be_new, allow_dynamic_output_shape_ops=may_be_new)
 
 
 def _shape_guard(texts: list[str], names: tuple[str, ...], sources: tuple[Source, ...]) -> Predicate:

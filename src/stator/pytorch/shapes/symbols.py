@@ -254,6 +254,11 @@ def _to_float(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Valu
     return compute(space, torch.sym_float, [value]) if value.symbolic else None
 
 
+def _to_int(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    value = args[0].force()
+    return compute(space, torch.sym_int, [value]) if value.symbolic else None
+
+
 #: what torch's symbols can do with a condition, which is no number to sympy
 _OF_CONDITIONS = (operator.add, operator.sub, operator.mul)
 _ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
@@ -274,6 +279,8 @@ def models() -> dict[int, Handler]:
         found[id(cls.__dict__["__format__"])] = _text(format)
         found[id(cls.__dict__["__repr__"])] = _text(repr)
     found[id(float.__dict__["__round__"])] = _round
+    for name in ("__int__", "__trunc__"):
+        found[id(float.__dict__[name])] = _to_int
     for name in ("__int__", "__index__", "__pos__", "__trunc__"):
         found[id(int.__dict__[name])] = _itself
     for function in (math.ceil, math.floor):

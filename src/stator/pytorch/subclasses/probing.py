@@ -57,7 +57,7 @@ def probe_classes(classes: Iterable[type]) -> dict[type, Any]:
     for cls in sorted(classes, key=lambda cls: len(cls.__mro__)):
         bases = [made[base] for base in cls.__mro__[1:] if base in made]
         nearest = [base for base in bases if not any(base in other.__mro__[1:] for other in bases)]
-        root = torch.Tensor if issubclass(cls, torch.Tensor) else object
+        root: Any = torch.Tensor if issubclass(cls, torch.Tensor) else object
         members = {"__torch_function__": classmethod(_override), "stands_for": cls, "refusing": refusing}
         made[cls] = type(root)("Probe", tuple(nearest) or (root,), members)
     return made

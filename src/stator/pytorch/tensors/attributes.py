@@ -9,9 +9,9 @@ import torch
 from stator import errors
 from stator.pytorch.autograd.nodes import grad_fn
 from stator.pytorch.fake.metadata import is_symbol
+from stator.pytorch.objects.reassigned import assign_data, set_requires_grad
 from stator.pytorch.tensors.latent import is_known_leaf
 from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.reassigned import assign_data, set_requires_grad
 from stator.pytorch.tensors.recording import record, record_method
 from stator.space.facts import attribute
 from stator.space.protocol import FALSE, NONE, TRUE
@@ -53,6 +53,8 @@ def read(space: Space, tensor: TensorValue, name: str) -> Value | None:
         return data(space, tensor)
     if name in ("grad", "_grad"):
         return gradient(space, tensor)
+    if name == "retains_grad" and tensor.operation is not None:
+        return truth(tensor in tensor.recorder.tracked.retaining)
     if name == "grad_fn":
         return node(tensor)
     if tensor.root in tensor.recorder.tracked.hooked and name in _HOOKED:
@@ -134,6 +136,8 @@ def gradient(space: Space, tensor: TensorValue) -> Value:
     """`tensor.grad`: what it was before the trace, unless that has changed it."""
     if "grad" in tensor.fields:
         return tensor.fields["grad"]
+    if tensor in tensor.recorder.tracked.retaining:
+        return NONE
     if tensor.source is not None:
         return attribute(space, tensor, "grad")
     return NONE if is_known_leaf(tensor) else refuse(tensor, "grad")
@@ -141,7 +145,7 @@ def gradient(space: Space, tensor: TensorValue) -> Value:
 
 def assign(space: Space, tensor: TensorValue, name: str, value: Value | None) -> bool:
     """`tensor.name = value`, or its deletion; False where that has no model."""
-    if name == "grad" and tensor.source is not None:
+    if name == "grad" and (tensor.source is not None or is_known_leaf(tensor)):
         return _assign_grad(space, tensor, value)
     if name == "data" and value is not None:
         return assign_data(space, tensor, value.force())
@@ -154,7 +158,8 @@ def _assign_grad(space: Space, tensor: TensorValue, value: Value | None) -> bool
     value = NONE if value is None else value.force()
     if value is not NONE and not _fits(space, tensor, value):
         return False
-    space.mark_mutated(tensor)
+    if tensor.source is not None:
+        space.mark_mutated(tensor)
     tensor.fields["grad"] = value
     return True
 

@@ -14,7 +14,7 @@ from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.higher_order.leaf import handler_of as leaf_handler
-from stator.pytorch.shapes import symbols
+from stator.pytorch.shapes import functions, symbols
 from stator.pytorch.state.global_state import SETTERS
 from stator.pytorch.tensors import tables
 from stator.pytorch.tensors.lowering import Call
@@ -73,9 +73,9 @@ def intercept(host: Host) -> Handler | None:
     name = getattr(host, "__qualname__", "")
     if "_stator_allow_in_graph" in host.__dict__ or _allowed_by_torch(host):
         return function_handler(host)
-    leaf = leaf_handler(host)
-    if leaf is not None:
-        return leaf
+    model = leaf_handler(host) or functions.model_of(host)
+    if model is not None:
+        return model
     if module == "torch._tensor" and name.startswith("Tensor."):
         return _tensor_function(host, name[7:])
     if host in tables.tensor_functions():

@@ -17,12 +17,13 @@ import torch
 from stator import errors
 from stator.interp.branches import BRANCH_HOOKS
 from stator.pytorch import internals
+from stator.pytorch.shapes.assertions import Assertions, condition_of
 from stator.pytorch.tensors.calls import function_handler
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import Handler, register
 from stator.space.signals import Restart
-from stator.space.value import Value
+from stator.space.value import Constant, Value
 
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
@@ -91,13 +92,18 @@ def acts(recorder: Recorder) -> bool:
 
 
 def _branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:
-    """Decide a branch on a tensor, if one side of it raises (see branches.BRANCH_HOOKS)."""
-    if not isinstance(value, TensorValue) or any(size != 1 for size in value.shape):
-        return None
+    """Decide a branch on a tensor, or a number in one, if one side of it raises (see branches.BRANCH_HOOKS)."""
     bad_if_true, bad_if_false = _raises(frame.instrs, when_true), _raises(frame.instrs, when_false)
     if bad_if_true == bad_if_false:
         return None
-    return bad_if_false if frame.trace.extension(Checks).assume(value, bad_if_false) else None
+    return bad_if_false if _assumed(frame.trace, value, bad_if_false) else None
+
+
+def _assumed(trace: Trace, value: Value, truth: bool) -> bool:
+    if isinstance(value, TensorValue):
+        return all(size == 1 for size in value.shape) and trace.extension(Checks).assume(value, truth)
+    condition = condition_of(trace, value)
+    return condition is not None and trace.extension(Assertions).assume(condition, truth)
 
 
 def _reduction(host: Host, method: Function) -> Handler:
@@ -114,8 +120,22 @@ def _reduction(host: Host, method: Function) -> Handler:
     return handler
 
 
+def _asserting(host: Host) -> Handler:
+    """An assertion about a tensor: AOTAutograd drops one that has no message."""
+    otherwise, told = function_handler(host), function_handler(internals.assert_async_msg)
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if len(args) + len(kwargs) == 1 and not space.trace.recorder.keeps_order:
+            return told(space, [*args, *kwargs.values(), Constant("the condition does not hold")], {})
+        return otherwise(space, args, kwargs)
+
+    return handler
+
+
 def install() -> None:
-    """Register the hook, and the operators that torch.distributions checks its arguments with."""
+    """Register the hook, the operators that torch.distributions checks its arguments with, and assertions."""
     BRANCH_HOOKS.append(_branch)
     register(internals.is_all_true, _reduction(internals.is_all_true, torch.Tensor.all))
     register(internals.is_any_true, _reduction(internals.is_any_true, torch.Tensor.any))
+    for host in (internals.assert_async, internals.assert_async_op, internals.assert_async_op.default):
+        register(host, _asserting(host))

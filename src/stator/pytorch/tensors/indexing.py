@@ -17,27 +17,23 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator import errors
-from stator.pytorch import internals
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import NONE, register
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Function, Nested
     from stator.space.interfaces import Trace
-    from stator.space.space import Space
 
-__all__ = ["ScalarIndexing", "install"]
+__all__ = ["ScalarIndexing"]
 
 
 class ScalarIndexing:
     """Whether indices stand for those of many examples."""
 
     def __init__(self, trace: Trace) -> None:
-        #: what the nodes of `tensor[index]` call, for each of the modes that are active; the last is the innermost
+        #: what the nodes of `tensor[index]` call, for each of the operators that are at work; the last is the innermost
         self.targets: list[Function] = []
-        self.modes: list[Value] = []
 
     @contextmanager
     def by_operator(self) -> Iterator[None]:
@@ -63,29 +59,3 @@ def elements(tensor: torch.Tensor, index: Nested) -> torch.Tensor:
     """The elements of a tensor at an index for each example; never a view."""
     parts = index if isinstance(index, tuple) else (index,)
     return torch.ops.aten.index(tensor, [torch.as_tensor(part, device=tensor.device) for part in parts])
-
-
-def _entered(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    """`_push_on_torch_function_stack(mode)`; None for other modes."""
-    mode = args[0].force()
-    if mode.cls.__name__ != "TransformGetItemToIndex" or not mode.cls.__module__.startswith("torch._dynamo."):
-        return None
-    indexing = space.trace.extension(ScalarIndexing)
-    indexing.targets.append(elements)
-    indexing.modes.append(mode)
-    return NONE
-
-
-def _left(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    """`_pop_torch_function_stack()`."""
-    indexing = space.trace.extension(ScalarIndexing)
-    if not indexing.modes:
-        return None
-    indexing.targets.pop()
-    return indexing.modes.pop()
-
-
-def install() -> None:
-    """Register the models."""
-    register(internals.push_function_mode, _entered)
-    register(internals.pop_function_mode, _left)

@@ -26,6 +26,17 @@ _STATIC_ONLY = ("on tensor with symbolic sizes", "expected to contain only concr
 def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Record a call with these arguments; the program's own errors are raised in it."""
     lower_call(space, call, args, kwargs)
+    try:
+        return _recorded(space, call)
+    except Unsupported as e:
+        again = with_numbers(space, call) if isinstance(e.brk, errors.DataDependentValue) else None
+        if again is None:
+            raise
+    return _recorded(space, again)
+
+
+def _recorded(space: Space, call: Call) -> Value:
+    """Record a call that has its arguments."""
     recorder = space.trace.recorder
     try:
         return recorder.record(call)
@@ -37,12 +48,7 @@ def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]
     except Unsupported as e:
         if isinstance(e.brk, errors.UnsupportedTensorOperation) and any(words in e.brk.why for words in _STATIC_ONLY):
             recorder.shapes.need_numbers(call.operands)
-        if not isinstance(e.brk, errors.DataDependentValue):
-            raise
-        again = with_numbers(space, call)
-        if again is None:
-            raise
-        return recorder.record(again)
+        raise
 
 
 def record_method(space: Space, name: str, *args: object, **kwargs: object) -> Any:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function
     from stator.space.space import Space
 
-__all__ = ["as_number", "is_integral", "known_as", "scalar", "with_numbers"]
+__all__ = ["as_number", "is_integral", "known_as", "number_in", "scalar", "with_numbers"]
 
 _Base: Any = internals.TensorBase
 

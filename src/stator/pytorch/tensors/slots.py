@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stator.pytorch.autograd.spent import graph_output
+from stator.pytorch.objects.leaves import keep_leaf
 from stator.pytorch.subclasses.examination import examine
 from stator.pytorch.tensors.attributes import assign, read
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
-from stator.pytorch.tensors.leaves import keep_leaf
 from stator.pytorch.tensors.specials import unbind
 from stator.pytorch.tensors.subclass import as_plain, has_overrides, overridden_attribute
 

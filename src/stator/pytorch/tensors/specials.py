@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -9,11 +10,11 @@ import torch
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.fake.metadata import hint_of, is_symbol
+from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.shapes.indices import by_number, item_at, parts_of, set_item_at
 from stator.pytorch.shapes.symbols import shows_any
 from stator.pytorch.tensors.calls import method_handler
 from stator.pytorch.tensors.indexing import ScalarIndexing
-from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recording import record, record_method
 from stator.pytorch.tensors.scalars import as_number, is_integral, known_as
 from stator.pytorch.tensors.subclass import has_overrides
@@ -23,7 +24,7 @@ from stator.space.protocol import register
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Function, Host
+    from stator.pytorch.types import Function, Host, Number
     from stator.space.space import Space
 
 __all__ = ["install", "unbind"]
@@ -80,38 +81,51 @@ def _data(host: Host, branch: bool) -> Any:
     return handler
 
 
-def item_at(tensor: torch.Tensor, index: Any) -> Any:
-    """`tensor[index]`, also for symbols known when the graph runs, which fake tensors take in `select` only."""
-    parts = index if isinstance(index, tuple) else (index,)
-    if not any(map(is_symbol, parts)):
-        return tensor[index]
-    dim = 0
-    for part in parts:
-        if isinstance(part, slice):
-            tensor = tensor[(slice(None),) * dim + (part,)]
-            dim += 1
-        else:
-            size = tensor.shape[dim]  # backends compute addresses without a look at it
-            internals.assume(part < size)
-            internals.assume(part >= -size)
-            tensor = tensor.select(dim, part)
-    return tensor
+def _tolist(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`tensor.tolist()`: a list of numbers that are known when the graph runs, if there are not too many."""
+    tensor = args[0].force()
+    if len(args) != 1 or kwargs or not isinstance(tensor, TensorValue):
+        return method_handler(_Base.tolist, "tolist")(space, args, kwargs)  # type: ignore[return-value]
+    found = known_as(space, _Base.tolist, tensor)
+    if found is None and tensor.meta is not None and all(map(_is_at_hand, tensor.shape)):
+        sizes = [int(size) for size in tensor.shape]  # a symbol is assumed to be the number it is
+        if math.prod(sizes) <= _MOST_NUMBERS:
+            # One transfer from another device is enough.
+            local: Any = tensor if tensor.meta.device.type == "cpu" else record_method(space, "cpu", tensor)
+            found = _numbers(space, local, sizes)
+    if found is None:
+        raise Unsupported(errors.DataDependentValue("Tensor.tolist"))
+    return found
+
+
+def _is_at_hand(size: Number) -> bool:
+    return hint_of(size) is not None
+
+
+def _numbers(space: Space, tensor: TensorValue, sizes: list[int]) -> Value | None:
+    """The numbers in a tensor, in nested lists; None where they cannot be had."""
+    if not sizes:
+        return as_number(space, tensor, object)
+    parts: list[Any] = unbind(space, tensor) if sizes[0] else []
+    items = [_numbers(space, part, sizes[1:]) for part in parts]
+    return None if None in items else space.new_list(items)  # type: ignore[arg-type]
+
+
+#: more make a graph that takes longer than the break
+_MOST_NUMBERS = 64
 
 
 def _getitem(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    """`tensor[index]` with numbers that are known when the graph runs; others are an ordinary operation."""
+    """`tensor[index]`."""
     if len(args) != 2 or kwargs:
         return None
-    index = args[1].force()
-    parts = [part.force() for part in space.unpack(index)] if index.cls is tuple else [index]
-    scalar = space.trace.extension(ScalarIndexing).call(args[0].force(), parts)
-    if scalar is not None:
-        return record(space, scalar, args, {})
-    if not any(part.symbolic and part.cls is int and hint_of(part.number) is None for part in parts):  # type: ignore[attr-defined]
-        return None
-    if not all(part.symbolic or part.cls in (int, slice) for part in parts) or type(args[0].force()) is not TensorValue:
-        return None
-    return record(space, Call(item_at, "call_function", item_at), args, {})
+    scalar = space.trace.extension(ScalarIndexing).call(args[0].force(), parts_of(space, args[1]))
+    return by_number(space, item_at, args) if scalar is None else record(space, scalar, args, {})
+
+
+def _setitem(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`tensor[index] = value`."""
+    return None if len(args) != 3 or kwargs else by_number(space, set_item_at, args)
 
 
 def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -145,10 +159,12 @@ def install() -> None:
     """Register the models."""
     register(torch.Tensor.__iter__, _iter)
     register(_Base.__getitem__, _getitem)
+    register(_Base.__setitem__, _setitem)
     register(torch.Tensor.__len__, _len)
     register(_Base.__len__, _len)
     register(_Base.new, _new)
-    for name in ("item", "tolist", "__int__", "__float__", "__index__", "__bool__", "is_nonzero"):
+    register(_Base.tolist, _tolist)
+    for name in ("item", "__int__", "__float__", "__index__", "__bool__", "is_nonzero"):
         register(getattr(_Base, name), _data(getattr(_Base, name), name in ("__bool__", "is_nonzero")))
     register(torch.Tensor.__format__, _text(format, "Tensor.__format__"))
     register(torch.Tensor.__repr__, _text(repr, "Tensor.__repr__"))

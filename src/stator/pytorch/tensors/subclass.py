@@ -266,9 +266,11 @@ def let_modes_override() -> None:
     """All models that there are of torch's functions heed modes, as the functions do."""
     ignored = torch.overrides.get_ignored_functions()
     owners = (torch.Tensor, internals.VariableFunctions)
+    # What they have from `object` is no function of torch's.
+    general = set(map(id, (getattr(object, name) for name in dir(object))))
     hosts = [getattr(owner, name, None) for owner in owners for name in dir(owner)]
     for host in {id(host): host for host in (*hosts, *vars(torch).values())}.values():
-        if callable(host) and host not in ignored:
+        if callable(host) and host not in ignored and id(host) not in general:
             amend(host, functools.partial(heeding_modes, host))
     register(torch.device, heeding_modes(torch.device, _as_ever))
 

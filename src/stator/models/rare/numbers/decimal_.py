@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import types
+from typing import Any
 
 from stator.guards.guard import Predicate
 from stator.guards.raw import members
@@ -13,7 +14,7 @@ from stator.models.rare.numbers.decimal_context import ContextValue, arithmetic,
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse_use
-from stator.space.protocol import HANDLERS, IMMUTABLE, NONE, REALISERS, bad_call, builtin, models, register
+from stator.space.protocol import HANDLERS, IMMUTABLE, NONE, REALISERS, bad_call, builtin, method_of, models, register
 from stator.space.space import Space
 from stator.space.value import UNLIKE, Constant, ObjectValue, Value
 
@@ -40,7 +41,7 @@ def _in_context(host: Host) -> None:
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         arithmetic(space)
-        if any(isinstance(value.force(), ContextValue) for value in (*args, *kwargs.values())):
+        if any(value.isa(decimal.Context) for value in (*args, *kwargs.values())):
             return compute(space, host, args, kwargs)
         return None
 
@@ -66,12 +67,9 @@ def decimal_new(space: Space, cls: Value, value: Value = _ZERO, context: Value =
 
 
 def _of_context(host: Host) -> None:
-    def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        if not args or not isinstance(args[0].force(), ContextValue):
-            return bad_call(space, host, args, kwargs)
-        return compute(space, host, args, kwargs)
-
-    register(host, model)
+    @method_of(ContextValue, host)
+    def model(self: ContextValue, space: Space, /, *args: Value, **kwargs: Value) -> Value:
+        return compute(space, host, [self, *args], kwargs)
 
 
 for _member in members(decimal.Context, types.MethodDescriptorType).values():
@@ -89,12 +87,11 @@ def _is_no_template(context: Host) -> bool:
 
 
 @builtin(decimal.setcontext)
-def setcontext(space: Space, context: Value, /) -> Value:
+def setcontext(space: Space, context: Any, /) -> Value:
     """What new contexts are made after is not set itself: a copy of it without flags is."""
     context = context.force()
     if not context.isa(decimal.Context):
         return bad_call(space, decimal.setcontext, [context], {})
-    assert isinstance(context, ContextValue)
     state = arithmetic(space)
     if context.source is not None:
         template = is_template(context.host)
@@ -113,16 +110,15 @@ def localcontext(space: Space, ctx: Value = NONE, **kwargs: Value) -> Value:
     """A context manager for a copy of the context."""
     outer = arithmetic(space).current
     ctx = ctx.force()
-    given = outer if ctx.is_none() else ctx
-    if not isinstance(given, ContextValue):
+    given: Any = outer if ctx.is_none() else ctx
+    if not given.isa(decimal.Context):
         return bad_call(space, decimal.localcontext, [ctx], kwargs)
     flags = kwargs.get("flags", NONE).force()
     inner = given.copied()
     if not flags.is_none():
         inner.base = None
     if kwargs:
-        made_so = compute(space, _local, [inner], kwargs)
-        assert isinstance(made_so, ContextValue)
+        made_so: Any = compute(space, _local, [inner], kwargs)
         inner.shadow = made_so.shadow
         inner.noted = made_so.noted
     return ManagerValue(inner, outer)

@@ -20,10 +20,10 @@ from stator import errors
 from stator.guards.source import CallSource, ConstSource
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.objects.rebinding import Rebound, become, hand_over
 from stator.pytorch.shapes.computed import computed_sizes
 from stator.pytorch.tensors.latent import is_known_leaf
 from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.rebinding import Rebound, become, hand_over
 from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.value import Constant, Unsupported, Value
@@ -198,7 +198,10 @@ def move_leaf(space: Space, value: TensorValue, origin: TensorValue, data: Tenso
         return
     recorder = value.recorder
     with recorder.fakes.executor.mode, internals.DisableTorchFunctionSubclass():
-        fake = data.fake.detach().requires_grad_()
+        fake = data.fake.detach()
+        if value.meta is not None and value.meta.is_view:
+            fake = fake.view_as(fake)  # it stays a view, as which eager words errors
+        fake.requires_grad_()
     value._node, value._fake, value.root = state.node, fake, state.root
     value.operation, value.path = None, ()
     value.meta = recorder.fakes.describe(fake)

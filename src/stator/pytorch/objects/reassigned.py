@@ -14,10 +14,10 @@ import torch.utils
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import bits_of, is_describable
+from stator.pytorch.objects.leaves import begin_leaf, begin_leaf_of, data_of, lend, move_leaf
+from stator.pytorch.objects.rebinding import Rebound, become, hand_over
 from stator.pytorch.tensors.classes import PLAIN_CLASSES, is_plain_class
 from stator.pytorch.tensors.latent import is_known_leaf, rely_on_autograd
-from stator.pytorch.tensors.leaves import begin_leaf, begin_leaf_of, data_of, lend, move_leaf
-from stator.pytorch.tensors.rebinding import Rebound, become, hand_over
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.protocol import FALSE, TRUE, register
@@ -173,8 +173,6 @@ def set_requires_grad(space: Space, tensor: TensorValue, wanted: object) -> bool
 
 def _lend(space: Space, tensor: TensorValue) -> bool:
     """A tensor that existed before becomes a leaf."""
-    if _is_view(tensor):
-        return False
     rely_on_autograd(tensor)
     data = data_of(space, tensor)
     before = hand_over(tensor, "Tensor.requires_grad_")

@@ -1,0 +1,69 @@
+"""A run of the autograd engine as an operation of the graph: its arguments, and how it is recorded."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING
+
+from stator import errors
+from stator.pytorch.fake.failure import Failure, describe_callable
+from stator.pytorch.nesting import values_in
+from stator.pytorch.tensors.tensor import TensorValue, tensors_among
+from stator.space.protocol import NONE
+from stator.space.signals import Restart
+from stator.space.value import Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.tensors.lowering import Call
+    from stator.pytorch.types import Host
+    from stator.space.space import Space
+
+__all__ = ["FAILS", "OTHERWISE", "arguments_of", "need_of_its_own", "refusal", "run", "tensors_in"]
+
+#: why a call breaks that is no operation of the graph, whatever its arguments are
+OTHERWISE = "it is called in a way that is not recorded"
+FAILS = "it fails, or gives tensors that cannot be recorded"
+
+
+def refusal(host: Host, why: str) -> errors.Break:
+    """The break at a call that runs the engine."""
+    return errors.AutogradCall(describe_callable(host), why)
+
+
+def arguments_of(host: Host, args: list[Value], kwargs: dict[str, Value]) -> dict[str, Value] | None:
+    """The arguments of a call by their names; None where they do not fit."""
+    signature = inspect.signature(host)
+    try:
+        found = signature.bind(*args, **kwargs).arguments
+    except TypeError:
+        return None
+    return {name: found.get(name, NONE).force() for name in signature.parameters}
+
+
+def tensors_in(space: Space, value: Value) -> list[TensorValue]:
+    """The tensors that an argument consists of."""
+    return tensors_among(values_in(space, value.force()))
+
+
+def run(recorder: Recorder, call: Call, brk: errors.Break) -> Value:
+    """Record a run of the engine; the graph ends before it, with this break, if it fails."""
+    call.key = None  # metadata does not tell where a tensor has come from
+    call.reads_history = True
+    steps = recorder.tracked.backward_steps
+    steps.append(recorder.trace.steps)
+    try:
+        return recorder.record(call)
+    except (Failure, Unsupported):
+        # The fake tensors have lost what the engine has used before it failed. If it failed for want of what an earlier
+        # run has used, that belongs to the program's error too.
+        raise Restart(steps[0], brk) from None
+
+
+def need_of_its_own(tensor: TensorValue, brk: errors.Break) -> None:
+    """What uses a new tensor must be another graph than what makes it, for autograd to know one from the other.
+
+    A backend may compute both at once: gradients then do not pass through the tensor that it gives.
+    """
+    if tensor.operation is not None and tensor.requires_grad and tensor.node.users:
+        raise Restart(tensor.operation.step + 1, brk)

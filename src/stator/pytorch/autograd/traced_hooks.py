@@ -1,0 +1,106 @@
+"""Hooks on tensors that a graph makes, as operations of it.
+
+    y = x * 2
+    y.register_hook(lambda g: g * 10)
+
+The hook is traced, and one node of the graph registers it: on the real tensor where the graph is run as recorded, and
+in AOTAutograd on what stands for it, so that what the hook computes goes into the backward pass. A hook that does more
+than compute is registered otherwise (see `hooks`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.fx
+
+from stator.models.classes.instance import InstanceValue
+from stator.pytorch.autograd.backward_graph import as_in_backward, gradient_of
+from stator.pytorch.autograd.context_value import is_none
+from stator.pytorch.autograd.traced_hook import TracedHook
+from stator.pytorch.graph.subgraph import Subgraph, record_module
+from stator.pytorch.tensors.tensor import TensorValue
+from stator.space.signals import DoFirst
+from stator.space.value import Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.models.classes.attr_dict import AttrDict
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+__all__ = ["TracedHandle", "record_hook"]
+
+
+class HookModule(torch.nn.Module):
+    """Registers a hook on the first tensor that it is called with; the others are what the hook uses of the outside."""
+
+    #: a pass over the graph is not to remove a call whose result nobody uses
+    _is_impure = True
+
+    def __init__(self, graph: torch.fx.GraphModule) -> None:
+        super().__init__()
+        self.graph = graph
+
+    def forward(self, tensor: torch.Tensor, *used: torch.Tensor) -> None:
+        tensor.register_hook(lambda gradient: self.graph(gradient, *used)[0])
+
+
+class TracedHandle(InstanceValue):
+    """What registering a hook gives, as long as nobody looks at it."""
+
+    __slots__ = ("hook",)
+
+    def __init__(self, cls: type, hook: TracedHook) -> None:
+        super().__init__(cls)
+        self.hook = hook
+
+    def attr_dict(self, space: Space) -> AttrDict:
+        raise self.hook.refused(_HANDLE)
+
+    def reconstruct(self, writer: Writer) -> str:
+        raise self.hook.refused(_HANDLE)
+
+
+_HANDLE = "its handle is used"
+
+
+def record_hook(space: Space, tensor: TensorValue, hook: Value, traced: TracedHook) -> bool:
+    """Record the registration of a hook; False, where that has been tried, if it does more than compute.
+
+    Raises:
+        DoFirst: it does; the trace is to begin again.
+    """
+    what = f"instruction {space.trace.steps}: a hook that does more than compute"
+    if what in space.trace.done_first:
+        return False
+    recorder = space.trace.recorder
+    graph, before = Subgraph(recorder), space.trace.effects.count
+    try:
+        with graph.recording(), as_in_backward(recorder):
+            gradient = gradient_of(graph, tensor)
+            result = space.call(hook, [gradient], {}).force()
+    except (Raised, Unsupported):
+        result = None
+    if result is None or space.trace.effects.count != before or not _may_replace(gradient, result):
+        raise DoFirst(what, _nothing)
+    if not is_none(result):
+        used = graph.free([result])
+        module = HookModule(graph.close([result], used))
+        record_module(recorder, "hook", module, [tensor, *used], acts=True)
+        recorder.tracked.traced_hooks.append(traced)
+    return True
+
+
+def _nothing() -> None:
+    """What is done before the trace begins again: nothing, it knows more."""
+
+
+def _may_replace(gradient: TensorValue, result: Value) -> bool:
+    """Whether a hook may give this: nothing, or a tensor like the gradient."""
+    if is_none(result):
+        return True
+    if not isinstance(result, TensorValue):
+        return False
+    same = (result.dtype, result.device) == (gradient.dtype, gradient.device)
+    return same and bool(result.shape == gradient.shape)

@@ -1,0 +1,153 @@
+"""Functions that ask about numbers which may be symbols, or combine such numbers without asking.
+
+`guard_or_false(n == 0)` and its like, which torch and libraries are full of, answer what they are named for where a
+number is known only when the graph runs. Where it stands for a size they answer as for the number it is, under a guard.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import torch
+
+from stator.pytorch.nesting import is_sequence
+from stator.pytorch.shapes.assertions import Assertions
+from stator.pytorch.shapes.symbols import SymValue, compute, decide
+from stator.space.protocol import FALSE, HANDLERS, TRUE, Handler, register
+from stator.space.value import Constant, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.pytorch.types import Function, Host
+    from stator.space.space import Space
+
+__all__ = ["install", "model_of"]
+
+
+def model_of(host: Host) -> Handler | None:
+    """The model of a function written in Python, found by its name: its module may not be loaded yet."""
+    if hasattr(host, "__wrapped__"):
+        return None  # it warns that it is deprecated, and calls what it wraps
+    models = _MODELS.get(host.__module__)
+    return None if models is None else models.get(host.__name__)
+
+
+def _answered(otherwise: bool) -> Handler:
+    """The model of a function of a condition that answers `otherwise` where nobody knows it."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        if len(args) != 1 or kwargs or not _is_condition(args[0]):
+            return None
+        return _known_or(space, args[0].force(), Constant(otherwise))
+
+    return handler
+
+
+def _known_or(space: Space, condition: Value, otherwise: Value) -> Value:
+    try:
+        return Constant(decide(space.trace, condition))
+    except Unsupported:
+        return otherwise
+
+
+def _guard_or(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`_guard_or(condition, default)`."""
+    if len(args) != 2 or kwargs or not _is_condition(args[0]):
+        return None
+    return _known_or(space, args[0].force(), args[1])
+
+
+def _expect_true(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`expect_true(condition)`, which `torch._check` asks: true, or the program is wrong."""
+    if not args or not _is_condition(args[0]):
+        return None
+    condition = args[0].force()
+    try:
+        return Constant(decide(space.trace, condition))
+    except Unsupported:
+        if not space.trace.extension(Assertions).assume(condition):
+            raise
+    return TRUE
+
+
+def _guard_size_oblivious(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`guard_size_oblivious(condition)`: sizes are taken to be two or more."""
+    if len(args) != 1 or kwargs or not _is_condition(args[0]):
+        return None
+    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+    condition = args[0].force()
+    try:
+        return Constant(condition.number.node.guard_size_oblivious("", 0))  # type: ignore[attr-defined]
+    except GuardOnDataDependentSymNode:
+        return None
+
+
+def _has_hint(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`has_guarding_hint(number)`: whether it may be decided on."""
+    return FALSE if len(args) == 1 and not kwargs and _is_open(args[0].force()) else None
+
+
+def _is_condition(value: Value) -> bool:
+    value = value.force()
+    return isinstance(value, SymValue) and value.cls is bool
+
+
+def _combined(function: Function) -> Handler:
+    """The model of a function of torch that takes symbols as it takes numbers."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        values = [arg.force() for arg in args]
+        if kwargs or not any(value.symbolic for value in values) or not all(map(_is_number, values)):
+            return None
+        return compute(space, function, values)
+
+    return handler
+
+
+def _is_number(value: Value) -> bool:
+    return value.symbolic or (type(value) is Constant and value.cls in (int, float, bool))
+
+
+def _extreme(host: Host, function: Function) -> Handler:
+    """The model of `max` or `min`, which compares integers known when the graph runs without a branch."""
+    otherwise = HANDLERS[id(host)]
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        values = [arg.force() for arg in args]
+        if len(values) == 1 and is_sequence(values[0]):
+            values = [value.force() for value in space.unpack(values[0])]
+        if kwargs or not values or not all(map(_is_integer, values)) or not any(map(_is_open, values)):
+            return otherwise(space, args, kwargs)
+        return functools.reduce(lambda best, value: compute(space, function, [best, value]).force(), values)
+
+    return handler
+
+
+def _is_integer(value: Value) -> bool:
+    return value.cls is int and (value.symbolic or type(value) is Constant)
+
+
+def _is_open(value: Value) -> bool:
+    return isinstance(value, SymValue) and value.number.node.hint is None
+
+
+_COMBINING = ("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not")
+#: by module and name
+_MODELS: dict[str, dict[str, Handler]] = {
+    "torch": {name: _combined(getattr(torch, name)) for name in _COMBINING},
+    "torch.fx.experimental.symbolic_shapes": {
+        "_guard_or": _guard_or,
+        "expect_true": _expect_true,
+        "guard_size_oblivious": _guard_size_oblivious,
+        "has_guarding_hint": _has_hint,
+        "statically_known_false": _answered(False),
+        "statically_known_true": _answered(False),
+    },
+}
+
+
+def install() -> None:
+    """Register the models of builtin functions."""
+    register(max, _extreme(max, torch.sym_max))
+    register(min, _extreme(min, torch.sym_min))

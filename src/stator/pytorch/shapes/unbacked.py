@@ -1,0 +1,109 @@
+"""Symbols for numbers that are in tensors, and so are known only when the graph runs: torch calls them unbacked."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import errors
+from stator.pytorch import internals
+from stator.pytorch.fake.failure import describe_callable, undecided_in
+from stator.pytorch.fake.metadata import expression_of, is_symbol
+from stator.pytorch.nesting import leaves_of
+from stator.space.signals import Restart
+from stator.space.value import Unsupported
+
+if TYPE_CHECKING:
+    import sympy  # type: ignore[import-untyped]
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.types import FakeOperand, Function, Nested, Number
+
+__all__ = ["bindings", "break_where_made", "env_class", "sizes_of", "symbols_of"]
+
+
+@functools.cache
+def env_class() -> type[ShapeEnv]:
+    """torch's ShapeEnv, but what it has answered for want of knowledge it does not repeat when more is known.
+
+    torch remembers that `guard_or_false(n >= 0)` was false before `n >= 0` was assumed.
+    """
+    from torch.fx.experimental import symbolic_shapes
+
+    class Env(symbolic_shapes.ShapeEnv):
+        def evaluate_expr(self, orig_expr: sympy.Basic, hint: Any = None, *args: Any, **options: Any) -> sympy.Basic:
+            if hint is None:
+                internals.evaluated.cache_clear()
+            return super().evaluate_expr(orig_expr, hint, *args, **options)
+
+    return Env
+
+
+def sizes_of(operand: FakeOperand) -> tuple[Number, ...]:
+    """The sizes, strides and offset of a fake tensor; a number itself."""
+    if is_symbol(operand):
+        return (operand,)
+    if operand.layout is not torch.strided:
+        return tuple(operand.shape)
+    return (*operand.shape, *operand.stride(), operand.storage_offset())
+
+
+def symbols_of(number: Number) -> frozenset[sympy.Symbol]:
+    """The symbols that a number depends on."""
+    expression = expression_of(number) if is_symbol(number) else None
+    return frozenset() if expression is None else expression.free_symbols
+
+
+def bindings(env: ShapeEnv, unseen: set[sympy.Symbol], result: Nested, function: Function) -> object:
+    """Where in the result of an operation the symbols are found that it has made; None if there are none.
+
+    An operation may read a number for its own use: `x[i]` reads `i`, and where its result begins in the memory of `x`
+    is a symbol of its own. What the result does not depend on stays `unseen`, until another shows it: a fake tensor
+    knows the number in it by one symbol for ever.
+    """
+    pending = env.pending_fresh_unbacked_symbols
+    if not pending and not unseen:
+        return None
+    from torch.fx.experimental.symbolic_shapes import compute_unbacked_bindings
+
+    unseen.update(pending)
+    pending[:] = shown = unseen & _shown(result)
+    found = compute_unbacked_bindings(env, result, peek=True) or {}
+    pending.clear()
+    if shown - found.keys():
+        # The result depends on a number that is not to be found in it: that must be a node of its own.
+        raise Unsupported(errors.DataDependentValue(describe_callable(function)))
+    unseen -= shown
+    return found or None
+
+
+def _shown(result: Nested) -> set[sympy.Symbol]:
+    """The symbols that sizes and numbers of a result depend on. Where in memory it begins, nobody sees."""
+    found: set[sympy.Symbol] = set()
+    for leaf in leaves_of(result):
+        if is_symbol(leaf):
+            found |= symbols_of(leaf)
+        elif isinstance(leaf, torch.Tensor):
+            found.update(*map(symbols_of, sizes_of(leaf)[: 2 * leaf.dim()]))
+    return found
+
+
+def break_where_made(recorder: Recorder, error: Exception) -> None:
+    """A backend has failed. If there are numbers in tensors, trace again, with a break where one of them is made.
+
+    It is an ordinary number then. A backend may have to decide on it where the program does not (in the backward pass,
+    or to choose a kernel), and it runs the graph again knowing what the graph asserts of it only later.
+    """
+    operations = [value.operation for value in recorder.nodes.values.values()]
+    makers = [operation for operation in operations if operation is not None and operation.bindings]
+    undecided: Any = undecided_in(error)
+    if makers and undecided is not None:
+        renamed = recorder.shapes.env.unbacked_renamings
+        symbols = {renamed.get(symbol, symbol) for symbol in undecided.cond.free_symbols}
+        makers = [operation for operation in makers if symbols & operation.bindings.keys()] or makers
+    if makers:
+        first = min(makers, key=lambda operation: operation.step)
+        raise Restart(first.step, errors.DataDependentValue(describe_callable(first.function)))
