@@ -17,7 +17,6 @@ from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.pytorch import internals
-from stator.pytorch.fake.failure import made_fake
 from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.nesting import tensors_in
 from stator.pytorch.shapes import dynamism, unbacked
@@ -214,7 +213,7 @@ class Shapes:
             assert self.env is not None  # the mode knows of it now
         mode = self.recorder.fakes.executor.mode
         if not dims:
-            return made_fake(lambda: mode.of(value.host))
+            return mode.of(value.host)
         if internals.is_view(value.host):
             # A view's symbols would be entangled with those of its base: a plain tensor of the same shape is none.
             from torch.fx.experimental.symbolic_shapes import DimDynamic
@@ -222,7 +221,7 @@ class Shapes:
             dims = {i: kind for i, kind in dims.items() if kind is not DimDynamic.DUCK} or dims
         context = self.context(value, dims)
         origin = self.origin(value)
-        fake = made_fake(lambda: mode.from_tensor(value.host, symbolic_context=context, source=origin))
+        fake = mode.of(value.host, symbolic_context=context, source=origin)
         with torch.no_grad():
             asfound = fake.detach()  # the program may change the sizes of the tensor itself
         self._tracked.append((asfound, origin, context))
