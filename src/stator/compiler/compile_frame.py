@@ -18,6 +18,7 @@ from stator.compiler.region import LOG
 from stator.controls.breaks import break_is_error
 from stator.host import collector
 from stator.interp.beginning import refusal
+from stator.interp.policy import runs_whole
 from stator.interp.trace import Trace
 from stator.report.stats import STATS, BreakRecord
 from stator.space.signals import BreakHere, DoFirst, NearRecursionLimit, Restart
@@ -151,6 +152,8 @@ class FrameCompiler:
             unresumable = trace.root.unresumable
             if e.brk.whole or unresumable is not None:
                 raise Unsupported(e.brk if e.brk.whole else unresumable) from None
+            if runs_whole(self.code):
+                raise Unsupported(e.brk) from None
             if len(e.states) > _LONGEST_CHAIN and is_continuation(frame.code):
                 reason = "the calls in it nest too deep to resume them at each break"
                 raise Unsupported(errors.FrameGivenUp(frame.code.co_qualname, reason)) from None

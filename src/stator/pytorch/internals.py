@@ -365,6 +365,9 @@ _FUNCTIONS = {
 
 #: what torch does not load by itself
 LATER = {
+    "aot_function": Name(
+        "torch._functorch.aot_autograd.aot_function", FUNCTION, "whether a backward pass can be traced", takes=2
+    ),
     "refs": Name("torch._refs", MODULE, "`torch.tensor` of what is known", has=("tensor",)),
     "numpy": Name("torch._numpy", MODULE, "NumPy's functions on tensors", has=("ndarray",)),
     "LocalSource": Name(

@@ -19,6 +19,7 @@ from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 
 if TYPE_CHECKING:
+    from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import Fake
     from stator.space.space import Space
     from stator.space.value import Value
@@ -38,6 +39,7 @@ class Accumulation:
         self.space = space
         self.operands = operands
         self.create_graph = create_graph
+        self._in_memory = _by_storage(space.trace.recorder)
 
     def add(self, leaf: TensorValue, new: Value, *, held: bool = False) -> bool:
         """Accumulate a gradient in a leaf; False, with nothing recorded, where it is not known what the engine does.
@@ -53,9 +55,9 @@ class Accumulation:
         if is_none(old):
             held |= any(new is operand for operand in self.operands)
             may_own = not self.create_graph and not held and _lies_like(new.fake, leaf.fake)
-            if may_own and _overlaps_others(new):
+            if may_own and _overlaps(new.fake, self.others(new)):
                 return False
-            self.put(leaf, new if may_own and not _others_in_memory(new) else self.copied(leaf, new))
+            self.put(leaf, new if may_own and not self.others(new) else self.copied(leaf, new))
             return True
         if not _is_known(old):
             return False
@@ -63,6 +65,10 @@ class Accumulation:
         if self.create_graph:
             self.put(leaf, made)
         return True
+
+    def others(self, gradient: TensorValue) -> list[Fake]:
+        """The other tensors in the memory of a gradient, as fake ones."""
+        return [v._fake for v in self._in_memory.get(storage_of(gradient.fake), ()) if v is not gradient]
 
     def copied(self, leaf: TensorValue, new: TensorValue) -> TensorValue:
         """A copy of a gradient that lies in memory as the leaf does."""
@@ -106,14 +112,15 @@ def _lies_like(gradient: Fake, leaf: Fake) -> bool:
     return all(same_numbers(n, 1) or same_numbers(have, want) for n, have, want in strides)
 
 
-def _others_in_memory(gradient: TensorValue) -> list[Fake]:
-    """The other tensors of the trace in the memory of a gradient."""
-    tracked, storage = gradient.recorder.tracked, storage_of(gradient.fake)
-    others = [v._fake for v in tensors_among((*tracked.existing, *tracked.made)) if v is not gradient]
-    return [fake for fake in others if fake is not None and storage_of(fake) == storage]
+def _by_storage(recorder: Recorder) -> dict[int, list[TensorValue]]:
+    """The tensors of a trace that have fake tensors, by the memory of these."""
+    found: dict[int, list[TensorValue]] = {}
+    for value in tensors_among((*recorder.tracked.existing, *recorder.tracked.made)):
+        if value._fake is not None:
+            found.setdefault(storage_of(value._fake), []).append(value)
+    return found
 
 
-def _overlaps_others(gradient: TensorValue) -> bool:
+def _overlaps(gradient: Fake, others: list[Fake]) -> bool:
     """Whether a gradient is a view of another tensor, or lies in part beneath it: in eager it stays so in `.grad`."""
-    others = _others_in_memory(gradient)
-    return any(other is not gradient.fake and meet(gradient.fake, other) for other in others)
+    return any(other is not gradient and meet(gradient, other) for other in others)

@@ -14,10 +14,9 @@ import torch
 
 from stator import errors
 from stator._core import CodePolicy, set_code_policy
-from stator.guards.raw import type_lookup
 from stator.interp import policy
 from stator.pytorch import internals
-from stator.pytorch.autograd.autograd_module import FunctionModule, Plan
+from stator.pytorch.autograd.autograd_module import FunctionModule, Plan, apply_function
 from stator.pytorch.autograd.backward_graph import as_in_backward, gradient_of
 from stator.pytorch.autograd.context_value import ContextValue, is_none
 from stator.pytorch.graph.subgraph import Subgraph, record_module
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stator.pytorch.interfaces import Recorder
-    from stator.pytorch.types import Function, GraphValue, Host
+    from stator.pytorch.types import GraphValue, Host
     from stator.space.space import Space
 
 _Function: Any = torch.autograd.Function
@@ -42,6 +41,8 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
     cls = space.known(args[0].force()) if args else None
     if not isinstance(cls, type) or space.trace.classes.is_fresh(cls) or internals.are_transforms_active():
         return None
+    if internals.forward_level() >= 0:  # its `jvp` would make the tangents
+        raise Unsupported(errors.ForwardModeCall(f"{cls.__qualname__}.apply inside of a level"))
     application = _Application(space, cls, args[0].force())
     if not application.bind(args[1:], kwargs):
         return None
@@ -257,12 +258,6 @@ def is_differentiable(dtype: torch.dtype) -> bool:
 
 def _index(value: GraphValue, values: Sequence[GraphValue]) -> Any:
     return next((i for i, other in enumerate(values) if other is value), None)
-
-
-def apply_function() -> Function:
-    """What a call of `Function.apply` runs: a Python class method up to torch 2.13, a C one in 2.15."""
-    found = type_lookup(_Function, "apply")
-    return found.__func__ if isinstance(found, classmethod) else found
 
 
 def install() -> None:

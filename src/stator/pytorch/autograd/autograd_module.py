@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from stator.guards.raw import type_lookup
 from stator.pytorch import internals
 from stator.pytorch.state import global_state
 
 if TYPE_CHECKING:
     import torch.fx
 
-    from stator.pytorch.types import GraphValue
+    from stator.pytorch.types import Function, GraphValue
 
 
-__all__ = ["FunctionModule", "Plan"]
+__all__ = ["FunctionModule", "Plan", "apply_function"]
 
 Operands = tuple[torch.Tensor, ...]
 
@@ -163,3 +164,9 @@ class _Transformed(_Applied):
         ctx.save_for_backward(*[value for value in used if isinstance(value, torch.Tensor)])
         ctx.others = [value for value in used if not isinstance(value, torch.Tensor)]
         _note_flags(ctx, module.plan, tuple(operands), output)
+
+
+def apply_function() -> Function:
+    """What a call of `Function.apply` runs: a Python class method up to torch 2.13, a C one in 2.15."""
+    found = type_lookup(torch.autograd.Function, "apply")
+    return found.__func__ if isinstance(found, classmethod) else found

@@ -8,7 +8,6 @@ import torch
 
 from stator.pytorch.autograd.context_value import is_none
 from stator.pytorch.autograd.engine_run import (
-    FAILS,
     OTHERWISE,
     arguments_of,
     need_of_its_own,
@@ -27,7 +26,6 @@ from stator.space.protocol import NONE, Handler
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.errors import Break
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import Host
     from stator.space.space import Space
@@ -47,7 +45,7 @@ def backward_handler(host: Host, tensors: str, gradients: str) -> Handler:
         backward = None if arguments is None else Backward(space, arguments, tensors, gradients)
         why = OTHERWISE if backward is None else backward.in_the_way()
         if backward is not None and not why:
-            backward.perform(refusal(host, FAILS))
+            backward.perform(host)
             return NONE
         brk = refusal(host, why)
         for tensor in backward.inputs if backward is not None and not space.trace.recorder.keeps_order else ():
@@ -99,12 +97,12 @@ class Backward:
             and (self.takes_all or bool(self.inputs))
         )
 
-    def perform(self, brk: Break) -> None:
+    def perform(self, host: Host) -> None:
         """Record the gradients, and what is done with them."""
         retaining = tensors_among(self.recorder.tracked.retaining) if self.takes_all else []
         gradients = LeafGradients(self.space, self.leaves, self.hooks, retaining)
         ends = [self.tensors, self.gradients]
-        gradients.record(ends, self.arguments["retain_graph"], self.create_graph, brk)
+        gradients.record(ends, self.arguments["retain_graph"], self.create_graph, host)
 
 
 def _is_plain(value: Value) -> bool:

@@ -101,13 +101,14 @@ def _rest(node: Node, before: list[Rest]) -> Rest:
 
 
 def _is_freed(node: Node) -> bool:
-    """Whether the tensors that the node has saved are gone. `_saved_self` is one, if there is a `_raw_saved_self`."""
-    raw = next((name for name in dir(type(node)) if name.startswith(_RAW)), None)
-    if raw is None:
-        return False
-    name = raw.removeprefix("_raw_")
+    """Whether the tensors that the node has saved are gone. What it had no need to save is None before and after."""
+    return any(_is_gone(node, name.removeprefix(_RAW)) for name in dir(type(node)) if name.startswith(_RAW))
+
+
+def _is_gone(node: Node, name: str) -> bool:
+    """Whether a tensor that the node has saved is gone. `_saved_self` is one, if there is a `_raw_saved_self`."""
     try:
-        getattr(node, f"_{name}" if hasattr(type(node), f"_{name}") else name)
+        getattr(node, f"_saved_{name}" if hasattr(type(node), f"_saved_{name}") else f"saved_{name}")
     except RuntimeError as error:
         return "second time" in str(error)  # else it was kept, and has been written since
     return False

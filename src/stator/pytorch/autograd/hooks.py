@@ -8,10 +8,10 @@ import torch
 from torch.utils.hooks import RemovableHandle
 
 from stator import errors
-from stator.models.classes.instance import InstanceValue
 from stator.pytorch import internals
+from stator.pytorch.autograd.handles import HandleValue, TracedHandle
 from stator.pytorch.autograd.traced_hook import TracedHook
-from stator.pytorch.autograd.traced_hooks import TracedHandle, record_hook
+from stator.pytorch.autograd.traced_hooks import record_hook
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.latent import is_known_leaf
@@ -21,22 +21,8 @@ from stator.space.signals import Restart
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.models.classes.attr_dict import AttrDict
     from stator.pytorch.types import Function
-    from stator.space.interfaces import Writer
     from stator.space.space import Space
-
-
-class HandleValue(InstanceValue):
-    """What registering a hook gives: an object that is filled when the hook is registered."""
-
-    __slots__ = ()
-
-    def attr_dict(self, space: Space) -> AttrDict:
-        raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, "__dict__"))
-
-    def reconstruct(self, writer: Writer) -> str:
-        return writer.assign("handle", self.shell(writer))
 
 
 def hook_up(handle: RemovableHandle, method: Function, tensor: torch.Tensor, hook: Function) -> None:

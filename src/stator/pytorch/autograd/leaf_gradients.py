@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.pytorch.autograd.accumulation import Accumulation
-from stator.pytorch.autograd.engine_run import run
+from stator.pytorch.autograd.engine_run import FAILS, refusal, run
 from stator.pytorch.autograd.leaf_hooks import LeafHooks, past_hooks
 from stator.pytorch.state.global_state import without_gradients
 from stator.pytorch.tensors.lowering import Call, lower_call
@@ -18,7 +18,7 @@ from stator.space.protocol import FALSE, TRUE
 from stator.space.signals import Restart
 
 if TYPE_CHECKING:
-    from stator.errors import Break
+    from stator.pytorch.types import Host
     from stator.space.space import Space
     from stator.space.value import Value
 
@@ -42,12 +42,14 @@ class LeafGradients:
         self.hooks = hooks
         self.retaining = retaining
 
-    def record(self, ends: list[Value], retain_graph: Value, create_graph: bool, brk: Break) -> None:
-        """Record the run, and what is done with what it gives; the graph ends before it, with this break, if it can't.
+    def record(self, ends: list[Value], retain_graph: Value, create_graph: bool, host: Host) -> None:
+        """Record the run, and what is done with what it gives; the graph ends before it if that cannot be recorded.
 
         Args:
             ends: the tensors that gradients are computed of, and the gradients that come to them.
+            host: the function that the program has called.
         """
+        brk = refusal(host, FAILS)
         space, recorder, grad = self.space, self.space.trace.recorder, torch.autograd.grad
         options = {"retain_graph": retain_graph, "create_graph": TRUE if create_graph else FALSE, "allow_unused": TRUE}
         arguments = [ends[0], space.new_tuple([*self.leaves, *self.retaining]), ends[1]]

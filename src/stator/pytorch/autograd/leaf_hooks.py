@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from stator.pytorch import internals
 from stator.pytorch.autograd.context_value import is_none
 from stator.pytorch.autograd.obstacles import name_of
 from stator.pytorch.autograd.onlookers import is_all_known, only_accumulate
@@ -21,14 +22,17 @@ __all__ = ["LeafHooks", "hooks_in_the_way", "past_hooks"]
 
 def past_hooks(outputs: Nested, inputs: list[torch.Tensor], *args: Nested, **kwargs: Nested) -> Nested:
     """`torch.autograd.grad`, which calls no hooks of the leaves: they are called with its results (on real tensors)."""
-    hooked = [(leaf, leaf._backward_hooks) for leaf in inputs if leaf._backward_hooks]
+    hooked = [(leaf, hooks) for leaf in inputs if (hooks := internals.gradient_hooks(leaf))]
     for leaf, _ in hooked:
-        leaf._backward_hooks = None
+        _set_hooks(leaf, None)
     try:
         return torch.autograd.grad(outputs, inputs, *args, **kwargs)
     finally:
         for leaf, hooks in hooked:
-            leaf._backward_hooks = hooks
+            _set_hooks(leaf, hooks)
+
+
+_set_hooks = internals.gradient_hooks.__self__.__set__
 
 
 class LeafHooks:

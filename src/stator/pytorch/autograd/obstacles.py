@@ -23,6 +23,8 @@ def in_the_way(recorder: Recorder, ends: list[TensorValue], until: list[TensorVa
         return "stator.config.trace_backward is off"
     if recorder.nodes.graph is not recorder.nodes.whole:
         return "it is called in a function that an operation of the graph runs"
+    if recorder.tracked.scattered:
+        return "the data of a leaf was exchanged before, so that its gradient comes from several places"
     if recorder.tracked.hooked:
         return "a hook that was registered before waits for gradients"
     onlooker = who_watches_the_engine()
@@ -39,7 +41,8 @@ def in_the_way(recorder: Recorder, ends: list[TensorValue], until: list[TensorVa
 
 def _from_before(recorder: Recorder) -> str:
     """The names of the tensors which autograd has operations before the trace for."""
-    found = [name_of(value) for value in recorder.tracked.existing if value.requires_grad and not value.host.is_leaf]
+    existing = [value for value in recorder.tracked.existing if value.requires_grad]
+    found = [name_of(value) for value in existing if value.meta is None or not value.meta.is_leaf]
     return ", ".join(found[:3])
 
 

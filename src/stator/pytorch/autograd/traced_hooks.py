@@ -15,21 +15,18 @@ from typing import TYPE_CHECKING
 import torch
 import torch.fx
 
-from stator.models.classes.instance import InstanceValue
 from stator.pytorch.autograd.backward_graph import as_in_backward, gradient_of
 from stator.pytorch.autograd.context_value import is_none
-from stator.pytorch.autograd.traced_hook import TracedHook
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.signals import DoFirst
 from stator.space.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.models.classes.attr_dict import AttrDict
-    from stator.space.interfaces import Writer
+    from stator.pytorch.autograd.traced_hook import TracedHook
     from stator.space.space import Space
 
-__all__ = ["TracedHandle", "record_hook"]
+__all__ = ["record_hook"]
 
 
 class HookModule(torch.nn.Module):
@@ -44,25 +41,6 @@ class HookModule(torch.nn.Module):
 
     def forward(self, tensor: torch.Tensor, *used: torch.Tensor) -> None:
         tensor.register_hook(lambda gradient: self.graph(gradient, *used)[0])
-
-
-class TracedHandle(InstanceValue):
-    """What registering a hook gives, as long as nobody looks at it."""
-
-    __slots__ = ("hook",)
-
-    def __init__(self, cls: type, hook: TracedHook) -> None:
-        super().__init__(cls)
-        self.hook = hook
-
-    def attr_dict(self, space: Space) -> AttrDict:
-        raise self.hook.refused(_HANDLE)
-
-    def reconstruct(self, writer: Writer) -> str:
-        raise self.hook.refused(_HANDLE)
-
-
-_HANDLE = "its handle is used"
 
 
 def record_hook(space: Space, tensor: TensorValue, hook: Value, traced: TracedHook) -> bool:

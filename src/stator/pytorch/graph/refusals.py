@@ -36,7 +36,10 @@ def unchecked(call: Call) -> bool:
 
 
 def refuse_read(recorder: Recorder, call: Call) -> None:
-    """An operation that must be given the numbers it reads, as a backend drops its checks; or whose size fakes lose."""
+    """An operation that must be given the numbers it reads, as a backend drops what it checks of others.
+
+    Or one whose result has as many elements as there are in a sparse tensor: fake tensors do not know how many.
+    """
     name = getattr(call.function, "__name__", "")
     if name in _PARTS and any(map(_is_sparse, tensors_among(call.operands))):
         raise _refusal(call, "the size of its result is the number of elements, which sparse fake tensors do not have")

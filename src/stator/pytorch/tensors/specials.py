@@ -17,7 +17,6 @@ from stator.pytorch.tensors.calls import method_handler
 from stator.pytorch.tensors.indexing import ScalarIndexing
 from stator.pytorch.tensors.recording import record, record_method
 from stator.pytorch.tensors.scalars import as_number, is_integral, known_as
-from stator.pytorch.tensors.subclass import has_overrides
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.deferred import DeferredStr
 from stator.space.protocol import register
@@ -36,7 +35,7 @@ def unbind(space: Space, tensor: TensorValue) -> list[Value]:
     """The slices along the first dimension, as iteration gives them."""
     if len(tensor.shape) == 0:
         raise space.error(TypeError, "iteration over a 0-d tensor")
-    if has_overrides(space, [tensor], {}):
+    if space.trace.recorder.state.modes.entered:
         space.call(space.getattr(tensor, "dim"), [], {})
         return space.unpack(space.call(space.getattr(tensor, "unbind"), [Constant(0)], {}))
     return space.unpack(record_method(space, "unbind", tensor, 0))
