@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from stator import errors
 from stator.pytorch import internals
 from stator.space.value import Unsupported
 
-__all__ = ["Failure", "describe_callable", "first_line", "translated", "undecided_in"]
+if TYPE_CHECKING:
+    from stator.pytorch.types import Fake
+
+__all__ = ["Failure", "describe_callable", "first_line", "made_fake", "translated", "undecided_in"]
 
 
 class Failure(Exception):
@@ -61,6 +65,16 @@ def undecided_in(error: BaseException) -> BaseException | None:
 def _is_about_fakes(error: Exception) -> bool:
     text = str(error)
     return ("FakeTensor" in text and "invalid combination" not in text) or "meta tensor" in text or "Meta" in text
+
+
+def made_fake(make: Callable[[], Fake]) -> Fake:
+    """What `make` makes, a fake tensor for a real one: of some kinds of tensors torch can make none."""
+    refusals = internals.fake_tensor.UnsupportedFakeTensorException, internals.fake_tensor.UnsupportedOperatorException
+    try:
+        return make()
+    except (RuntimeError, *refusals) as e:
+        what = "what is done to a tensor of such a kind"
+        raise Unsupported(errors.UnsupportedTensorOperation(what, first_line(e))) from e
 
 
 def first_line(error: BaseException) -> str:

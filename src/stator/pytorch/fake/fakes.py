@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.pytorch import internals
+from stator.pytorch.fake.failure import made_fake
 from stator.pytorch.state.disabling import spare_references
 
 if TYPE_CHECKING:
@@ -215,10 +216,11 @@ class FakeMode(internals.FakeTensorMode):
             return rule(self, *args, **(kwargs or {}))
         return self.dispatch(func, types, args, kwargs or {})
 
-    def of(self, tensor: torch.Tensor) -> Fake:
-        """The fake tensor of an existing one, with its sizes as they are."""
+    def of(self, tensor: torch.Tensor, **symbolic: object) -> Fake:
+        """The fake tensor of an existing one, with its sizes as they are, unless `symbolic` says otherwise."""
         # Of a tensor that comes from somewhere torch takes no number as known.
-        return self.from_tensor(tensor, static_shapes=True, source=_UNNAMED, trace=False)
+        how: Any = symbolic or {"static_shapes": True, "source": _UNNAMED, "trace": False}
+        return made_fake(lambda: self.from_tensor(tensor, **how))
 
     def admit(self, shape_env: ShapeEnv | None) -> None:
         """From now on there may be symbols."""

@@ -33,16 +33,18 @@ class ThreadLocal(ObjectValue):
         self.host, self.source = host, source
         return self
 
-    def _own(self, space: Space, name: Value) -> Constant:
+    def _own(self, space: Space, name: Value) -> str:
         """A name that the class has no attribute of."""
         text = attribute_name(space, name)
         if text == "__dict__" or space.lookup(self.cls, text) is not None:
             raise Unsupported(errors.UnsupportedAttribute("_local", text))
-        return Constant(text)
+        return text
 
-    def _present(self, space: Space, key: Constant) -> None:
+    def _present(self, space: Space, name: str) -> Constant:
+        key = Constant(name)
         if not space.truth(space.contains(self.attributes, key)):
-            raise space.error(AttributeError, f"'_thread._local' object has no attribute '{key.host}'")
+            raise space.error(AttributeError, f"'_thread._local' object has no attribute '{name}'")
+        return key
 
     def tp_getattribute(self, space: Space, name: Value, /) -> Value:
         text = attribute_name(space, name)
@@ -50,18 +52,14 @@ class ThreadLocal(ObjectValue):
             return self.attributes
         if space.lookup(self.cls, text) is not None:
             return space.generic_getattr(self, text)
-        key = Constant(text)
-        self._present(space, key)
-        return space.getitem(self.attributes, key)
+        return space.getitem(self.attributes, self._present(space, text))
 
     def tp_setattr(self, space: Space, name: Value, value: Value, /) -> Value:
-        space.setitem(self.attributes, self._own(space, name), value)
+        space.setitem(self.attributes, Constant(self._own(space, name)), value)
         return NONE
 
     def tp_delattr(self, space: Space, name: Value, /) -> Value:
-        key = self._own(space, name)
-        self._present(space, key)
-        space.delitem(self.attributes, key)
+        space.delitem(self.attributes, self._present(space, self._own(space, name)))
         return NONE
 
 
