@@ -83,7 +83,7 @@ def _retain_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> V
         if is_known_leaf(tensor):
             return NONE  # it does so in any case
         if _is_new(tensor) and tensor.root not in recorder.effects.rewritten:
-            recorder.tracked.retaining[tensor] = None
+            recorder.tracked.engine.retaining[tensor] = None
             return NONE
     _check(space, tensor, method)
     recorder.tracked.hooked.add(tensor.root)  # type: ignore[attr-defined]

@@ -66,7 +66,7 @@ def record_hook(space: Space, tensor: TensorValue, hook: Value, traced: TracedHo
         used = graph.free([result])
         module = HookModule(graph.close([result], used))
         record_module(recorder, "hook", module, [tensor, *used], acts=True)
-        recorder.tracked.traced_hooks.append(traced)
+        recorder.tracked.engine.traced_hooks.append(traced)
     return True
 
 
