@@ -9,7 +9,7 @@ from stator.pytorch.autograd.onlookers import is_all_known, only_accumulate
 
 if TYPE_CHECKING:
     from stator.guards.base import Guard
-    from stator.pytorch.autograd.traced_hook import TracedHook
+    from stator.pytorch.autograd.handles import TracedHook
     from stator.pytorch.traced import TracedTensor
 
 __all__ = ["EngineState"]

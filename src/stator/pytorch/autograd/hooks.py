@@ -9,8 +9,7 @@ from torch.utils.hooks import RemovableHandle
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.autograd.handles import HandleValue, TracedHandle
-from stator.pytorch.autograd.traced_hook import TracedHook
+from stator.pytorch.autograd.handles import HandleValue, TracedHandle, TracedHook
 from stator.pytorch.autograd.traced_hooks import record_hook
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.tensors.classes import PLAIN_CLASSES

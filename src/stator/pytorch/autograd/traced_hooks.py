@@ -23,7 +23,7 @@ from stator.space.signals import DoFirst
 from stator.space.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.autograd.traced_hook import TracedHook
+    from stator.pytorch.autograd.handles import TracedHook
     from stator.space.space import Space
 
 __all__ = ["record_hook"]
