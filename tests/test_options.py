@@ -174,6 +174,17 @@ def test_capture_scalar_outputs():
     assert breaks_of(doubled_sum, (torch.ones(3),), capture_scalar_outputs=False) != []
 
 
+def test_trace_backward():
+    leaf = torch.ones(3, requires_grad=True)
+
+    def step(x):
+        (leaf * x).sum().backward()
+        return x.dim()
+
+    assert breaks_of(step, (torch.ones(3),)) == []
+    assert breaks_of(step, (torch.ones(3),), trace_backward=False) == ["SB0205"]
+
+
 def test_dynamic_sources():
     assert graphs_of(add, sizes(3, 4, 5), dynamic_sources="L['x']") == 1
 

@@ -1,4 +1,13 @@
-"""Helpers for testing the tracer with the tracer: breaks everywhere, counting backend, what was compiled."""
+"""Helpers for tests: breaks everywhere, backends that count and keep graphs, comparisons, what was compiled.
+
+    from stator.testing import CompileCounter, EagerAndRecordGraphs, normalize_gm, same
+
+    counter = CompileCounter()
+    compiled = stator.compile(f, backend=counter, fullgraph=True)
+    assert same(f(x), compiled(x)) and counter.frame_count == 1
+
+What needs torch (`stator.backends.recording`) is imported when it is first asked for.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +15,26 @@ import copy
 import weakref
 from collections.abc import Callable
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stator.api.compile import compile
 from stator.report.stats import STATS
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = [
+    *("AotEagerAndRecordGraphs", "CompileCounter", "CompileCounterWithBackend", "CountingBackend"),
+    *("EagerAndRecordGraphs", "break_everywhere", "compiled_code_objects", "normalize_gm", "same"),
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'stator.testing' has no attribute {name!r}")
+    from stator.backends import recording
+
+    return getattr(recording, name)
 
 
 def compiled_code_objects() -> set[CodeType]:

@@ -13,6 +13,8 @@ import stator
 from tests.pytorch.gradients import BACKENDS, alike
 
 SIZES = (4, 7, 5)
+#: fake tensors of torch 2.13 take no tensor as an index, which it must stay in the body of an operation
+NO_TENSOR_INDEX = tuple(map(int, torch.__version__.split(".")[:2])) < (2, 14)
 
 
 def table(n: int) -> torch.Tensor:
@@ -104,6 +106,7 @@ BY_LIST = {
     "of no dimension": lambda x, s: (s[0].tolist(), x * s[1].tolist()),
     "of floats": lambda x, s: (x * (s * 0.5).tolist()[1], (s / 4).tolist()),
     "of bools": lambda x, s: ((s > 1).tolist(), x),
+    "sum of bools": lambda x, s: (sum((x[0] > 0).tolist()), x * ((s > 1).tolist()[0] + (s > 2).tolist()[1] * 2)),
     "of gradients": lambda x, s: x[0].tolist(),
     "none": lambda x, s: (s[:0].tolist(), s[:0, None].tolist(), x),
     "means": lambda x, s: [x[: s.tolist()[0]].mean(0), x[s.tolist()[0] :].mean(0)],
@@ -119,7 +122,8 @@ PROGRAMS |= {f"list: {name}": (program, listed) for name, program in BY_LIST.ite
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_one_graph_for_all_contents(name: str, backend: str) -> None:
     program, inputs = PROGRAMS[name]
-    stats = alike(lambda: (program, []), inputs, backend=backend, sizes=SIZES, breaks=0)
+    breaks = None if NO_TENSOR_INDEX and name.startswith("mapped") else 0
+    stats = alike(lambda: (program, []), inputs, backend=backend, sizes=SIZES, breaks=breaks)
     assert stats.graphs <= len(SIZES)
 
 

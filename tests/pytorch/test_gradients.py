@@ -235,6 +235,87 @@ def entered_by_hand(x: Any) -> Any:
 @backends
 @pytest.mark.parametrize("program", [entered, entered_by_hand])
 def test_tangents_of_a_level_inside(program: Any, backend: str) -> None:
+    alike(lambda: (program, []), backend=backend, breaks=0)
+
+
+def test_tangents_under_inductor() -> None:
+    alike(lambda: (entered, []), backend="inductor", sizes=(3,), breaks=0, tolerance=1e-6)
+
+
+@backends
+def test_no_tangent(backend: str) -> None:
+    def program(x: Any) -> Any:
+        with fw.dual_level():
+            dual = fw.make_dual(x.detach(), torch.ones_like(x))
+            plain, fixed = fw.unpack_dual(x * 2), fw.unpack_dual(dual.detach() * 2)
+            kept = dual * 3
+        return plain.primal, plain.tangent, fixed.tangent is None, kept
+
+    alike(lambda: (program, []), backend=backend, breaks=0)
+
+
+@backends
+def test_a_tangent_is_written(backend: str) -> None:
+    def program(x: Any, t: Any) -> Any:
+        with fw.dual_level():
+            fw.unpack_dual(fw.make_dual(x, t)).tangent.add_(1)
+        return t * 2, t
+
+    alike(lambda: (program, []), lambda n: (torch.ones(n), torch.zeros(n)), backend=backend)
+
+
+@backends
+@pytest.mark.parametrize("left", [True, False])
+def test_a_break_inside_of_a_level(left: bool, backend: str) -> None:
+    def program(x: Any) -> Any:
+        y = x.detach() * 2
+        with fw.dual_level():
+            dual = fw.make_dual(y, torch.ones_like(y)).sin()
+            if left:
+                stator.graph_break()
+            elif dual.sum() > 100:
+                return y
+            tangent = fw.unpack_dual(dual).tangent
+        return x * 2, tangent
+
+    stats = alike(lambda: (program, []), backend=backend)
+    assert {found.code for found in stats.breaks} >= {"SB0210"}
+
+
+@backends
+def test_an_error_inside_of_a_level_leaves_it(backend: str) -> None:
+    def program(x: Any, i: Any) -> Any:
+        with fw.dual_level():
+            dual = fw.make_dual(x, torch.ones_like(x))
+            return fw.unpack_dual(dual[i]).tangent + 1
+
+    compiled = stator.compile(program, backend=backend)
+    with pytest.raises(IndexError):
+        compiled(torch.ones(3), torch.tensor([7]))
+    with pytest.raises(RuntimeError):
+        fw.make_dual(torch.ones(1), torch.ones(1))  # there is no level
+    assert compiled(torch.ones(3), torch.tensor([1])).tolist() == [2]
+
+
+@backends
+def test_a_function_of_the_programs_inside_of_a_level(backend: str) -> None:
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            return t * 20
+
+    def program(x: Any) -> Any:
+        with fw.dual_level():
+            return fw.unpack_dual(Double.apply(fw.make_dual(x.detach(), torch.ones_like(x)))).tangent * x
+
     alike(lambda: (program, []), backend=backend)
 
 

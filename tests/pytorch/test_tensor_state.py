@@ -644,6 +644,18 @@ def test_an_argument_becomes_a_leaf(program: Any, backend: str) -> None:
 
 
 @backends
+def test_backward_to_a_leaf_with_two_memories(backend: str) -> None:
+    def program(x: Any) -> Any:
+        leaf = (x * 2).requires_grad_()
+        a = leaf * 3
+        leaf.data = x * 5
+        (a + leaf * 2).sum().backward()
+        return leaf.grad, leaf
+
+    alike(lambda: (program, []), plain, backend=backend, sizes=(3,))
+
+
+@backends
 def test_a_view_that_becomes_a_leaf_is_written(backend: str) -> None:
     def program(x: Any) -> Any:
         x.requires_grad_()

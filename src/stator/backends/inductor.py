@@ -18,6 +18,8 @@ class Inductor:
     """Compiles graphs with Inductor under the settings of one compile() call."""
 
     name = "inductor"
+    #: it traces the backward pass of a graph with the graph
+    traces_backward = True
 
     def __init__(self, mode: str | None, options: dict[str, object]) -> None:
         self.mode = mode

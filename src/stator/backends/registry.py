@@ -119,6 +119,8 @@ def _inductor(gm: torch.fx.GraphModule, example_inputs: Inputs) -> Function:
 _eager.keeps_order = True  # type: ignore[attr-defined]
 #: the graph is a function: inputs are written when everything has been computed. (Inductor writes as it goes.)
 _aot_eager.writes_last = True  # type: ignore[attr-defined]
+#: the backward pass of the graph is traced with it, by AOTAutograd. (Of backends of others that is not known.)
+_aot_eager.traces_backward = True  # type: ignore[attr-defined]
 register_backend(_eager, name="eager")
 register_backend(_aot_eager, name="aot_eager")
 register_backend(_inductor, name="inductor")

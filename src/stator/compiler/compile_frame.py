@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from stator import errors
 from stator._core import Entry, call_with_tracing
-from stator.bytecode import ContinuationError
-from stator.bytecode.continuation import is_continuation
+from stator.bytecode.continuation import ContinuationError, is_continuation
 from stator.codegen.program import Program, Residual
 from stator.compiler.entry import make_entry
 from stator.compiler.region import LOG
 from stator.controls.breaks import break_is_error
 from stator.host import collector
 from stator.interp.beginning import refusal
+from stator.interp.policy import runs_whole
 from stator.interp.trace import Trace
 from stator.report.stats import STATS, BreakRecord
 from stator.space.signals import BreakHere, DoFirst, NearRecursionLimit, Restart
@@ -151,6 +151,8 @@ class FrameCompiler:
             unresumable = trace.root.unresumable
             if e.brk.whole or unresumable is not None:
                 raise Unsupported(e.brk if e.brk.whole else unresumable) from None
+            if runs_whole(self.code):
+                raise Unsupported(e.brk) from None
             if len(e.states) > _LONGEST_CHAIN and is_continuation(frame.code):
                 reason = "the calls in it nest too deep to resume them at each break"
                 raise Unsupported(errors.FrameGivenUp(frame.code.co_qualname, reason)) from None

@@ -43,10 +43,8 @@ def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[H
     other = other_at_work()
     if other is not None:
         return compile_region.leave_to(other, code)
-    if runs_whole(code):
+    if code is not compile_region.root and runs_whole(code):
         set_code_policy(code, CodePolicy.RUN_RECURSIVELY)
-        if code is compile_region.root:
-            compile_region.give_up(code, "nothing inside of it is traced", [])
         return ALONE
     if code is not compile_region.root and is_called_back(args) and not is_continuation(code):
         set_code_policy(code, CodePolicy.RUN_RECURSIVELY)

@@ -18,7 +18,7 @@ from stator.controls.dynamo_config import under_torchs
 from stator.guards.guard import Predicate
 from stator.guards.program import compile_guards
 from stator.guards.source import FunctionSource
-from stator.interp.policy import is_left_alone, is_run_as_it_is, worth_tracing
+from stator.interp.policy import is_left_alone, is_run_as_it_is, runs_whole, worth_tracing
 from stator.report.stats import STATS, BreakRecord
 from stator.space.host_types import Host, HostCallable
 
@@ -203,6 +203,7 @@ class CompileRegion:
             set_code_policy(code, CodePolicy.SKIP)
             return None
         entry = Entry(compile_guards(guards), None)
+        entry.alone = runs_whole(code)
         self.add(code, entry)
         return entry
 

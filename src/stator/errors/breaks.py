@@ -363,8 +363,8 @@ class ForwardModeCall(Break):
 
     code = "SB0210"
     title = "forward-mode differentiation"
-    template = "{function} is forward-mode differentiation, whose tangents no graph carries"
-    hint = "compile functions that are differentiated by backward(); keep dual levels outside of them"
+    template = "{function} is forward-mode differentiation, whose tangents no result of a graph carries"
+    hint = "have nothing break the graph between entering the level and leaving it"
     function: str
 
 

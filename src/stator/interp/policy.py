@@ -19,7 +19,7 @@ _SITE = ("site-packages" + os.sep, "dist-packages" + os.sep)
 SKIPPED: list[str] = []
 #: directories inside skipped ones whose frames are traced all the same
 TRACED: list[str] = []
-#: tell the codes whose frames run as they are together with all that they call, even where they are to be compiled
+#: tell the codes whose frames run as they are together with all that they call, unless one graph holds them whole
 WHOLE: list[Callable[[CodeType], bool]] = []
 #: classes of first arguments with which C code calls a function whose frame, and all that it calls, runs as it is
 CALLED_BACK: list[type] = []

@@ -52,6 +52,10 @@ class Recorder(Protocol):
         """Whether the backend runs the operations as they were recorded, on the program's own tensors."""
 
     @property
+    def traces_backward(self) -> bool:
+        """Whether the backend is known to trace the backward pass of a graph when it compiles it."""
+
+    @property
     def writes_last(self) -> bool:
         """Whether what the backend makes writes to existing tensors only when all else has been computed."""
 

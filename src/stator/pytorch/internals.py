@@ -290,6 +290,9 @@ _FUNCTIONS = {
         "what is in a leaf function's arguments",
         has=("tree_leaves", "tree_flatten", "tree_unflatten", "tree_structure"),
     ),
+    "broadcast_prefix": Name(
+        "torch.utils._pytree._broadcast_to_and_flatten", FUNCTION, "which dimension of each argument vmap maps", takes=2
+    ),
     "vmap_impl": Name(
         "torch._functorch.vmap.vmap_impl",
         FUNCTION,
@@ -297,9 +300,6 @@ _FUNCTIONS = {
         takes=5,
         has=("__code__",),
         public="torch.vmap",
-    ),
-    "grad_impl": Name(
-        "torch._functorch.eager_transforms.grad_impl", FUNCTION, "a transform that is left to Python", has=("__code__",)
     ),
     "grad_and_value_impl": Name(
         "torch._functorch.eager_transforms.grad_and_value_impl",
@@ -365,6 +365,9 @@ _FUNCTIONS = {
 
 #: what torch does not load by itself
 LATER = {
+    "aot_function": Name(
+        "torch._functorch.aot_autograd.aot_function", FUNCTION, "whether a backward pass can be traced", takes=2
+    ),
     "refs": Name("torch._refs", MODULE, "`torch.tensor` of what is known", has=("tensor",)),
     "numpy": Name("torch._numpy", MODULE, "NumPy's functions on tensors", has=("ndarray",)),
     "LocalSource": Name(

@@ -37,14 +37,14 @@ def public_name(host: Host) -> str:
 
 
 class left_whole:
-    """A context: whatever breaks meanwhile is a break at the call of `host` as a whole.
+    """A context: whatever breaks meanwhile is a break at the call of `function` as a whole.
 
     Args:
         breaks: makes that break of the one that was met.
     """
 
-    def __init__(self, host: Function, breaks: Callable[[Break], Break]) -> None:
-        self.host = host
+    def __init__(self, function: Function, breaks: Callable[[Break], Break]) -> None:
+        self.code = function.__code__
         self.breaks = breaks
 
     def __enter__(self) -> None:
@@ -52,7 +52,7 @@ class left_whole:
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         if isinstance(error, Unsupported):
-            set_code_policy(self.host.__code__, CodePolicy.RUN_RECURSIVELY)
+            set_code_policy(self.code, CodePolicy.RUN_RECURSIVELY)
             raise Unsupported(self.breaks(error.brk)) from None
 
 

@@ -45,6 +45,7 @@ INDEX = {
     ),
     "stdlib.linecache_": "linecache",
     "stdlib.os_": "posix.stat posix.lstat posix.fspath _stat",
+    "stdlib.thread_local": "_thread._local",
     "text.bytearray_": "builtins.bytearray builtins.bytearray_iterator",
     "text.memoryview_": "builtins.memoryview builtins.memory_iterator",
 }

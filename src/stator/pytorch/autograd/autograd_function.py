@@ -41,6 +41,8 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
     cls = space.known(args[0].force()) if args else None
     if not isinstance(cls, type) or space.trace.classes.is_fresh(cls) or internals.are_transforms_active():
         return None
+    if internals.forward_level() >= 0:  # its `jvp` would make the tangents
+        raise Unsupported(errors.ForwardModeCall(f"{cls.__qualname__}.apply inside of a level"))
     application = _Application(space, cls, args[0].force())
     if not application.bind(args[1:], kwargs):
         return None

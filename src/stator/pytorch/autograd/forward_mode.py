@@ -1,35 +1,137 @@
-"""Forward-mode differentiation: tangents travel beside the tensors, where neither a graph nor a trace sees them.
+"""Forward-mode differentiation: tangents travel beside the tensors, in levels that begin and end within a graph.
 
-No frame is traced inside of a level (see `other_tracers.at_work`), and the functions that begin one, end one, or
-make or read a tensor with a tangent are left to Python as they are.
+A level that the program enters is entered while tracing too, so that the fake tensors have tangents; its beginning and
+its end are nodes of the graph. What leaves the graph has no tangents: a trace that ends inside of a level is made
+again, with a break before it. Nothing is traced in a level that has begun outside (see `other_tracers.at_work`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from torch.autograd import forward_ad
 
 from stator import errors
 from stator._core import CodePolicy, set_code_policy
-from stator.space.protocol import Handler, register
+from stator.pytorch import internals
+from stator.pytorch.fake.failure import Failure
+from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.tensors.lowering import Call, lower_call
+from stator.pytorch.tensors.recording import record
+from stator.pytorch.tensors.tensor import tensors_among
+from stator.space.protocol import NONE, register
+from stator.space.signals import Restart
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Function, Host
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.types import Function
+    from stator.space.interfaces import Trace
     from stator.space.space import Space
 
 
-def _refusing(host: Host) -> Handler:
-    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        raise Unsupported(errors.ForwardModeCall(f"torch.autograd.forward_ad.{host.__name__}"))
+class Level:
+    """A level that the traced program has entered; it is the only one, and is left before the trace ends."""
 
-    return handler
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    @property
+    def lazy(self) -> NoReturn:
+        """The trace is over."""
+        self.leaving()
+
+    def leaving(self) -> NoReturn:
+        """The trace is over."""
+        raise Restart(self.step, errors.ForwardModeCall("torch.autograd.forward_ad.enter_dual_level"))
+
+    def leave_for_real(self) -> None:
+        """The trace has been given up."""
+        forward_ad.exit_dual_level()
+
+
+class Levels:
+    """The level of one trace."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.open: Level | None = None
+
+
+def _refusal(function: Function) -> Unsupported:
+    return Unsupported(errors.ForwardModeCall(f"torch.autograd.forward_ad.{function.__name__}"))
+
+
+def _enter(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    recorder, levels = space.trace.recorder, space.trace.extension(Levels)
+    whole = recorder.nodes.graph is recorder.nodes.whole and not internals.are_transforms_active()
+    if args or kwargs or levels.open is not None or not whole:
+        raise _refusal(forward_ad.enter_dual_level)
+    level = recorder.state.perform(forward_ad.enter_dual_level, [], {})
+    levels.open = Level(space.trace.steps)
+    recorder.state.open.append(levels.open)
+    _note(recorder, forward_ad.enter_dual_level)
+    return space.fresh(level)
+
+
+def _exit(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    recorder, levels = space.trace.recorder, space.trace.extension(Levels)
+    if args or levels.open is None or recorder.state.open[-1] is not levels.open or not _of_level(space, kwargs):
+        raise _refusal(forward_ad.exit_dual_level)
+    recorder.fakes.replay()  # what was recorded in the level is run in it
+    recorder.state.perform(forward_ad.exit_dual_level, [], {})
+    recorder.state.open.pop()
+    levels.open = None
+    _note(recorder, forward_ad.exit_dual_level)
+    return NONE
+
+
+def _note(recorder: Recorder, function: Function) -> None:
+    recorder.state.add_node(function, ())
+    recorder.trace.mutation_count += 1
+
+
+def _of_level(space: Space, kwargs: dict[str, Value]) -> bool:
+    """Whether a call is about the level of the trace."""
+    return not kwargs or (set(kwargs) == {"level"} and space.known(kwargs["level"].force()) in (None, 0))
+
+
+def _make_dual(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if space.trace.extension(Levels).open is None or len(args) != 2 or not _of_level(space, kwargs):
+        raise _refusal(forward_ad.make_dual)
+    return record(space, Call(forward_ad.make_dual, "call_function", forward_ad.make_dual), args, {})
+
+
+def _unpack_dual(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if space.trace.extension(Levels).open is None or len(args) != 1 or not _of_level(space, kwargs):
+        raise _refusal(forward_ad.unpack_dual)
+    call = lower_call(space, Call(forward_ad.unpack_dual, "call_function", forward_ad.unpack_dual), args, {})
+    call.key = None  # metadata does not tell whether there is a tangent
+    try:
+        result = space.trace.recorder.record(call)
+    except Failure:
+        raise _refusal(forward_ad.unpack_dual) from None
+    for made in tensors_among(map(Value.force, space.unpack(result))):
+        _find_memory(made)
+    return result
+
+
+def _find_memory(made: Any) -> None:
+    """A tangent lies where the tensor lies that it was made of."""
+    tracked, storage = made.recorder.tracked, storage_of(made.fake)
+    for other in [*tracked.existing, *tracked.made]:
+        if other is not made and other._fake is not None and storage_of(other._fake) == storage:
+            made.root = other.root
+            return
 
 
 def install() -> None:
     """Register the models."""
-    functions: list[Function] = [forward_ad.enter_dual_level, forward_ad.exit_dual_level]
-    for host in (*functions, forward_ad.make_dual, forward_ad.unpack_dual):
-        register(host, _refusing(host))
-        set_code_policy(host.__code__, CodePolicy.RUN_RECURSIVELY)
+    models: dict[Function, Function] = {
+        forward_ad.enter_dual_level: _enter,
+        forward_ad.exit_dual_level: _exit,
+        forward_ad.make_dual: _make_dual,
+        forward_ad.unpack_dual: _unpack_dual,
+    }
+    for function, model in models.items():
+        register(function, model)
+        set_code_policy(function.__code__, CodePolicy.RUN_RECURSIVELY)

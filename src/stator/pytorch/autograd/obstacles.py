@@ -23,6 +23,8 @@ def in_the_way(recorder: Recorder, ends: list[TensorValue], until: list[TensorVa
         return "stator.config.trace_backward is off"
     if recorder.nodes.graph is not recorder.nodes.whole:
         return "it is called in a function that an operation of the graph runs"
+    if recorder.tracked.scattered:
+        return "the data of a leaf was exchanged before, so that its gradient comes from several places"
     if recorder.tracked.hooked:
         return "a hook that was registered before waits for gradients"
     onlooker = who_watches_the_engine()

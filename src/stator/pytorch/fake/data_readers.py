@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
-import torch.nn.functional as F
 
 from stator import errors
 from stator.pytorch import internals
@@ -56,8 +55,7 @@ def install() -> None:
         host = getattr(internals.VariableFunctions, name)
         register(host, _guarded(host, _tensor_at(place, names=("batch_sizes",)), function_handler(host)))
     lengths = _tensor_at(2, 3, names=("input_lengths", "target_lengths"))
-    for host in (F.ctc_loss, torch.ctc_loss):
-        register(host, _guarded(host, lengths, function_handler(host)))
+    register(torch.ctc_loss, _guarded(torch.ctc_loss, lengths, function_handler(torch.ctc_loss)))
     sections = _tensor_at(1, names=("indices_or_sections", "tensor_indices_or_sections", "indices"))
     register(torch.tensor_split, _guarded(torch.tensor_split, sections, function_handler(torch.tensor_split)))
     method: Function = internals.TensorBase.tensor_split

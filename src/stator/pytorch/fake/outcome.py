@@ -204,7 +204,8 @@ def outcome_of(
     outcome.makes_leaf = description.leaf
     outcome.warned = tuple(observed.warned)
     outcome.rigid = observed.rigid
-    outcome.fallible = observed.fallible
+    # What gives its argument back, as `coalesce` does where there is nothing to do, has looked at metadata only.
+    outcome.fallible = observed.fallible and (effectful or not isinstance(result, ArgumentResult))
     return outcome
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torch.autograd.forward_ad import exit_dual_level
+
 from stator.pytorch import internals
 from stator.pytorch.graph.undo import Recovery, recovery
 from stator.pytorch.state import global_state
@@ -93,11 +95,13 @@ def leaving_state_alone(compiled: Function) -> Function:
     """An exception must not leave the global state as the middle of the graph has made it."""
 
     def run(*args: object) -> Nested:
-        before = global_state.snapshot()
+        before, level = global_state.snapshot(), internals.forward_level()
         try:
             return compiled(*args)
         except BaseException:
             global_state.apply(before)
+            while internals.forward_level() > level:
+                exit_dual_level()
             raise
 
     return run

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
+
 from stator.pytorch import internals
 from stator.pytorch.fake.fake_executor import FakeExecutor
 from stator.pytorch.fake.memo import MEMO, Memo
 from stator.pytorch.fake.metadata import TensorMeta, meta_of
+from stator.pytorch.tensors.classes import is_wrapper
 
 if TYPE_CHECKING:
-    import torch
     import torch.fx
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
@@ -62,6 +64,11 @@ class FakePropagation:
         """The description of a real or fake tensor of this trace."""
         with internals.DisableTorchFunctionSubclass():
             return meta_of(tensor, self.symbolic if internals.has_symbolic_sizes(tensor) else None)
+
+    @staticmethod
+    def class_of(fake: torch.Tensor) -> type:
+        """The class of what an operation makes: that of a wrapper, or else Tensor."""
+        return type(fake) if is_wrapper(type(fake)) else torch.Tensor
 
     @staticmethod
     def outline(wrapper: torch.Tensor) -> tuple[object, ...]:

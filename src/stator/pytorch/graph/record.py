@@ -12,7 +12,7 @@ from stator.pytorch.fake.outcome import Outcome, outcome_of, versions_of
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.graph.operation import Operation
-from stator.pytorch.graph.unread import refuse_read, unchecked
+from stator.pytorch.graph.refusals import refuse_misplaced, refuse_read, unchecked
 from stator.pytorch.state.generators import draw, drawn_from
 from stator.pytorch.tensors.failures import real_warnings
 from stator.pytorch.tensors.latent import rely_on_all, rely_on_autograd, rely_on_place_in_storage, told_by_guard
@@ -95,6 +95,8 @@ def _share_memory(operands: list[Value]) -> bool:
 def _emit(recorder: Recorder, call: Call, operation: Operation, outcome: Outcome) -> None:
     """Add the node of an operation to the graph, and note what it does."""
     effects, trace = recorder.effects, recorder.trace
+    if not recorder.keeps_order:
+        refuse_misplaced(call, outcome)
     written = [call.operands[index].root for index in outcome.written]  # type: ignore[attr-defined]
     recorder.tracked.refuse_hooked(written)
     recorder.tracked.refuse_rebound(written)

@@ -52,6 +52,11 @@ class Recorder:
         return bool(getattr(self.trace.compile_region.backend, "keeps_order", False))
 
     @property
+    def traces_backward(self) -> bool:
+        """Whether the backend is known to trace the backward pass of a graph when it compiles it."""
+        return bool(getattr(self.trace.compile_region.backend, "traces_backward", False))
+
+    @property
     def writes_last(self) -> bool:
         """Whether what the backend makes writes to existing tensors only when all else has been computed."""
         backend = self.trace.compile_region.backend

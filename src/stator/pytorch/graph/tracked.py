@@ -12,11 +12,10 @@ from stator.guards.base import Guard
 from stator.guards.guard import Predicate, TensorMatch
 from stator.pytorch.autograd.engine_state import EngineState
 from stator.pytorch.fake.metadata import hint_of, is_symbol
-from stator.pytorch.fake.storage import storage_of, storages_of
-from stator.pytorch.nesting import tensors_in
+from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.shapes import dynamism
-from stator.pytorch.subclasses.wrappers import guard_class, sharing_guard, wrapper_guards
-from stator.pytorch.tensors.classes import inner_tensors, is_wrapper
+from stator.pytorch.subclasses.wrappers import is_ragged, open_wrapper, refuse_hidden, sharing_guard
+from stator.pytorch.tensors.classes import is_wrapper
 from stator.pytorch.tensors.reader import tensor_spec
 from stator.space.value import Unsupported
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from stator.pytorch.fake.metadata import TensorMeta
     from stator.pytorch.graph.propagation import FakePropagation
     from stator.pytorch.traced import Operation, Rebound, TracedTensor
-    from stator.pytorch.types import Nested
     from stator.space.interfaces import Trace
 
 __all__ = ["TrackedTensors"]
@@ -66,7 +64,7 @@ class TrackedTensors:
             raise _shares_memory()
         dims = dynamism.dims(self.trace, value)
         if is_wrapper(value.cls):
-            self._open(value)
+            open_wrapper(self.trace, value)
         self.note_result(value.host)
         self.existing.append(value)
         if not dims:
@@ -82,18 +80,9 @@ class TrackedTensors:
         if value.source is not None:
             self.trace.guard(TensorMatch(value.source, tensor_spec(value.host, dynamic_dims)))
 
-    def _open(self, wrapper: TracedTensor) -> None:
-        """The trace depends on what an existing wrapper holds, and finds that in it."""
-        guard_class(self.trace.space, wrapper.cls)
-        if wrapper.source is not None:
-            for guard in wrapper_guards(wrapper.host, wrapper.source):
-                self.trace.guard(guard)
-        for name, inner in inner_tensors(wrapper.host).items():
-            self.trace.recorder.nodes.inner.setdefault(id(inner), (wrapper, name))
-
-    def note_result(self, result: Nested) -> None:
+    def note_result(self, result: object) -> None:
         """An operation has given this: AOTAutograd knows ragged sizes as symbols only, of which there are none here."""
-        self.in_order |= any(tensor.is_nested for tensor in tensors_in(result))
+        self.in_order |= is_ragged(result)
 
     def note(self, value: TracedTensor) -> None:
         """A new tensor has got its fake tensor: writes to the storage it shares must be seen in it."""
@@ -132,11 +121,7 @@ class TrackedTensors:
         if not any(is_wrapper(operand.cls) for operand in operands):
             return
         self.in_order = True
-        roots, inner = {operand.root for operand in operands}, self.trace.recorder.nodes.inner
-        for value in self.existing:
-            holder = inner.get(id(value.host), (value,))[0]
-            if value._fake is not None and holder not in roots and storages_of(value._fake) & written:
-                raise Unsupported(errors.UnsupportedMutation("an in-place operation", "what holds existing tensors"))
+        refuse_hidden(self.trace, self.existing, operands, written)
 
     def refuse_rebound(self, written: Iterable[TracedTensor]) -> None:
         """An object that lies in the memory of another counts writes of its own, which no backend does for it."""

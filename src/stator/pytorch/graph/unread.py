@@ -14,29 +14,24 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING
 
+import torch
+
 from stator import errors
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.fake.operator_facts import AS_OTHER, BY_NUMBER, KEPT, OVERWRITES, UNCHECKED, makes_like
+from stator.pytorch.fake.operator_facts import AS_OTHER, KEPT, OVERWRITES, makes_like
 from stator.pytorch.graph.node_meta import NodeMeta
 from stator.pytorch.tensors.tables import METADATA
-from stator.pytorch.tensors.tensor import TensorValue, tensors_among
+from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.signals import Restart
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
-    import torch
     import torch.fx
 
     from stator.pytorch.interfaces import Recorder
-    from stator.pytorch.tensors.lowering import Call
     from stator.pytorch.traced import Operation, TracedTensor
 
-__all__ = ["refuse_inside", "refuse_read", "unchecked", "unread_results"]
-
-
-def unchecked(call: Call) -> bool:
-    """An operation that checks its operands' contents on real tensors only, before it runs any operator."""
-    return getattr(call.function, "__name__", "") in UNCHECKED
+__all__ = ["refuse_inside", "unread_results"]
 
 
 def unread_results(recorder: Recorder) -> list[torch.fx.Node]:
@@ -61,13 +56,6 @@ def refuse_inside(recorder: Recorder, graph: torch.fx.Graph) -> None:
         if node in read.unread:
             name = describe_callable(recorder.effects.fallible[node].function)
             raise Unsupported(errors.UnsupportedTensorOperation(name, _WHY))
-
-
-def refuse_read(recorder: Recorder, call: Call) -> None:
-    """An operation that must be given the numbers it reads: what it checks of others a backend drops."""
-    by_number = getattr(call.function, "__name__", "") in BY_NUMBER and not recorder.keeps_order
-    if by_number and tensors_among(call.operands[1:]):
-        raise Unsupported(errors.DataDependentValue(describe_callable(call.function)))
 
 
 _WHY = "it may fail, and a backend drops it, as nothing reads its result"

@@ -13,36 +13,45 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from stator.pytorch import internals
 from stator.pytorch.nesting import tensors_in
 from stator.pytorch.tensors.lowering import Call, fill
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 
 if TYPE_CHECKING:
+    import torch.fx
+
     from stator.pytorch.interfaces import Recorder
-    from stator.pytorch.types import FakeOperand
-    from stator.space.value import Value
+    from stator.pytorch.types import Function
 
 __all__ = ["failure_of_backward"]
 
 
+class _Traced(Exception):
+    """AOTAutograd has traced all there is, and wants it compiled."""
+
+
 def failure_of_backward(recorder: Recorder, call: Call) -> str | None:
-    """What goes wrong in the backward pass of a call on fake tensors; None if nothing does."""
+    """What goes wrong when AOTAutograd traces a call with its backward pass; None if nothing does."""
     if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in tensors_among(call.operands)):
         return None
+
+    def forward(*tensors: torch.Tensor) -> list[torch.Tensor]:
+        given = iter(tensors)
+        operands = [next(given) if isinstance(operand, TensorValue) else operand.fake for operand in call.operands]  # type: ignore[attr-defined]
+        return list(tensors_in(call.function(*fill(call.args, operands), **fill(call.kwargs, operands))))
+
     env = recorder.shapes.env if recorder.shapes.begun else None
-    mode = recorder.fakes.executor.mode
+    leaves = [tensor.fake.detach().requires_grad_(tensor.requires_grad) for tensor in tensors_among(call.operands)]
     try:
-        with mode, nullcontext() if env is None else env.ignore_fresh_unbacked_symbols():
-            leaves = [_leaf(operand) for operand in call.operands]
-            result = call.function(*fill(call.args, leaves), **fill(call.kwargs, leaves))
-            made = [tensor for tensor in tensors_in(result) if tensor.requires_grad]
-            torch.autograd.backward(made, [torch.empty_like(tensor) for tensor in made])
+        with nullcontext() if env is None else env.ignore_fresh_unbacked_symbols():
+            internals.aot_function(forward, _compiled)(*leaves)
+    except _Traced:
+        return None
     except Exception as e:  # whatever it is, the backend would meet it
         return str(e).partition("\n")[0][:200]
     return None
 
 
-def _leaf(operand: Value) -> FakeOperand:
-    """A fake operand that gradients are accumulated in."""
-    fake: FakeOperand = operand.fake  # type: ignore[attr-defined]
-    return fake.detach().requires_grad_(fake.requires_grad) if isinstance(operand, TensorValue) else fake
+def _compiled(graph: torch.fx.GraphModule, inputs: object) -> Function:
+    raise _Traced

@@ -248,10 +248,11 @@ def record_one(
         return places[id(leaf)]
 
     call.args, call.kwargs = map_leaves(place, args), map_leaves(place, kwargs or {})
-    failure = None if space.trace.recorder.keeps_order else failure_of_backward(space.trace.recorder, call)
+    recorder = space.trace.recorder
+    failure = failure_of_backward(recorder, call) if recorder.traces_backward else None
     if failure is not None:
         raise refusal(name, f"a backend cannot trace its backward pass: {failure}")
-    return tried(name, lambda: space.trace.recorder.record(call))
+    return tried(name, lambda: recorder.record(call))
 
 
 def recorded(space: Space, name: str, record: Callable[[], Value]) -> list[Value]:

@@ -55,7 +55,7 @@ class _Mapping:
 
     def dims(self, prefix: Value, spec: Value) -> list[int | None]:
         """The dimension of each leaf of a pytree of this structure, of which those given are a prefix."""
-        broadcast = self.space.existing(internals.pytree._broadcast_to_and_flatten)
+        broadcast = self.space.existing(internals.broadcast_prefix)
         flat = self.space.call(broadcast, [prefix, spec], {}).force()
         if flat.is_none():
             raise refusal(_NAME, "its dimensions are given for other structures")

@@ -128,7 +128,8 @@ def lend(space: Space, value: TensorValue, before: TensorValue, data: TensorValu
 
 
 def _refuse_inside(recorder: Recorder) -> None:
-    if torch.is_inference_mode_enabled() or recorder.nodes.graph is not recorder.nodes.whole:
+    inside = recorder.nodes.graph is not recorder.nodes.whole or internals.forward_level() >= 0
+    if inside or torch.is_inference_mode_enabled():
         raise Unsupported(errors.NewLeaf("making a tensor in inference mode, or inside of another operation,"))
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator import errors
+from stator.pytorch import internals
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.value import Unsupported
 
@@ -80,7 +81,8 @@ def become(value: TensorValue, state: TensorValue) -> None:
 def hand_over(value: TensorValue, why: str) -> TensorValue:
     """What the object has been until now, as a value of its own; `why` says what is done to the object."""
     recorder = value.recorder
-    if recorder.nodes.graph is not recorder.nodes.whole or value.root in recorder.tracked.hooked:
+    inside = recorder.nodes.graph is not recorder.nodes.whole or internals.forward_level() >= 0
+    if inside or value.root in recorder.tracked.hooked:
         raise Unsupported(errors.UnsupportedMutation(why, "a tensor that other operations rely on"))
     before = TensorValue(recorder, value.cls, value.meta)
     before.source, before.host = value.source, value.host

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from stator import errors
 from stator.controls.dynamo_config import warn_once
 from stator.guards.source import ItemSource, LocalSource, Source
 from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
 from stator.pytorch.tensors.classes import is_wrapper
+from stator.space.signals import Restart
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -124,14 +126,16 @@ def _note(state: dict[object, Any], source: Source, host: Host) -> None:
         state.setdefault("numbers", {})[source.expr()] = host
 
 
-def fix(trace: Trace, places: list[tuple[str, int]]) -> None:
-    """Sizes, by their tensor's source and dimension, that are to be numbers in all further traces of the code."""
+def fixed(trace: Trace, places: list[tuple[str, int]]) -> Restart:
+    """Sizes, by their tensor's source and dimension, are to be numbers in all further traces: raised, it begins one."""
     trace.region_state.setdefault("fixed", set()).update(places)
+    return Restart(0, errors.ForcedBreak(0))
 
 
-def fix_numbers(trace: Trace, places: list[str]) -> None:
-    """Numbers, by their sources, that are to be constants in all further traces of the code."""
+def fixed_numbers(trace: Trace, places: list[str]) -> Restart:
+    """Numbers, by their sources, are to be constants in all further traces of the code: raised, it begins one."""
     trace.region_state.setdefault("fixed numbers", set()).update(places)
+    return Restart(0, errors.ForcedBreak(0))
 
 
 def contents_stay(trace: Trace, value: TracedTensor) -> bool:

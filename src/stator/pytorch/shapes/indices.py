@@ -91,15 +91,13 @@ def parts_of(space: Space, index: Value) -> list[Value]:
 
 
 def _as_numbers(space: Space, parts: list[Value]) -> list[Value]:
-    """The parts of an index for a backend that compiles: tensors of one integer are numbers.
+    """The parts of an index, in which tensors of one integer are numbers.
 
-    It runs the graph on symbols again, and what is known of a number from later operations must not be news there. In
-    the body of an operation a tensor may be one of many, and has no number.
+    A backend runs the graph on symbols again, and what is known of a number from later operations must not be news
+    there. In the body of an operation such a tensor may be one of many, and has no number.
     """
-    recorder = space.trace.recorder
-    if recorder.keeps_order or recorder.nodes.graph is not recorder.nodes.whole:
-        return parts
-    return [_as_number(space, part) for part in parts]
+    nodes = space.trace.recorder.nodes
+    return [_as_number(space, part) for part in parts] if nodes.graph is nodes.whole else parts
 
 
 def _as_number(space: Space, part: Value) -> Value:

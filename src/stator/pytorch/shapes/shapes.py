@@ -17,15 +17,14 @@ from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.pytorch import internals
+from stator.pytorch.fake.failure import first_line
 from stator.pytorch.fake.metadata import is_symbol
-from stator.pytorch.nesting import tensors_in
 from stator.pytorch.shapes import dynamism, unbacked
 from stator.pytorch.shapes.contexts import Form, constrain, context_of, form_of, origin_of, static_context
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.shapes.unbacked import sizes_of, symbols_of
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.signals import Restart
-from stator.space.value import Value
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     import sympy  # type: ignore[import-untyped]
@@ -213,7 +212,7 @@ class Shapes:
             assert self.env is not None  # the mode knows of it now
         mode = self.recorder.fakes.executor.mode
         if not dims:
-            return mode.of(value.host)
+            return _made(lambda: mode.of(value.host))
         if internals.is_view(value.host):
             # A view's symbols would be entangled with those of its base: a plain tensor of the same shape is none.
             from torch.fx.experimental.symbolic_shapes import DimDynamic
@@ -221,7 +220,7 @@ class Shapes:
             dims = {i: kind for i, kind in dims.items() if kind is not DimDynamic.DUCK} or dims
         context = self.context(value, dims)
         origin = self.origin(value)
-        fake = mode.from_tensor(value.host, symbolic_context=context, source=origin)
+        fake = _made(lambda: mode.from_tensor(value.host, symbolic_context=context, source=origin))
         with torch.no_grad():
             asfound = fake.detach()  # the program may change the sizes of the tensor itself
         self._tracked.append((asfound, origin, context))
@@ -281,14 +280,13 @@ class Shapes:
             symbols.update(*map(symbols_of, sizes_of(operand.fake)))
         fixed = [
             (self.source_of(origin).expr(), dim)
-            for fake, origin, _ in self._tracked
-            for tensor in tensors_in(fake)
-            for dim, size in enumerate(tensor.shape)
+            for fake, origin, context in self._tracked
+            if context is not None  # which numbers have none of
+            for dim, size in enumerate(fake.shape)
             if symbols_of(size) & symbols
         ]
         if fixed:
-            dynamism.fix(self.recorder.trace, fixed)
-            raise Restart(0, errors.ForcedBreak(0))
+            raise dynamism.fixed(self.recorder.trace, fixed)
 
     def need_floats(self) -> None:
         """AOTAutograd has found floats that it cannot make tensors of: trace again, with these as numbers for ever."""
@@ -297,8 +295,7 @@ class Shapes:
         ]
         if unfit:
             internals.TensorifyState.clear()
-            dynamism.fix_numbers(self.recorder.trace, [value.source.expr() for value in unfit if value.source])
-            raise Restart(0, errors.ForcedBreak(0))
+            raise dynamism.fixed_numbers(self.recorder.trace, [v.source.expr() for v in unfit if v.source])
 
     @staticmethod
     def forget_floats() -> None:
@@ -363,6 +360,16 @@ class Shapes:
         """Whether the guard on the tensor says so already."""
         match = _STATIC.match(text)
         return match is not None and match.group(1) in self._plain
+
+
+def _made(make: Callable[[], Fake]) -> Fake:
+    """A fake tensor; of some kinds of tensors torch can make none."""
+    refusals = internals.fake_tensor.UnsupportedFakeTensorException, internals.fake_tensor.UnsupportedOperatorException
+    try:
+        return make()
+    except (RuntimeError, *refusals) as e:
+        what = "what is done to a tensor of such a kind"
+        raise Unsupported(errors.UnsupportedTensorOperation(what, first_line(e))) from e
 
 
 def new_env(may_be_new: bool) -> ShapeEnv:

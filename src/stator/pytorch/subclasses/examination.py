@@ -20,7 +20,6 @@ import torch
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import is_symbol
-from stator.pytorch.graph.effects import GraphEffects
 from stator.pytorch.graph.subgraph import Subgraph
 from stator.pytorch.nesting import value_of
 from stator.pytorch.shapes.symbols import SymValue
@@ -118,7 +117,7 @@ class _Examination:
         space, trace = self.space, self.recorder.trace
         given = [value_of(space, part, self.known) for part in (func, tuple(types), tuple(args), dict(kwargs))]
         state, shapes = trace.extension(_State), self.recorder.shapes
-        effects, self.recorder.effects = self.recorder.effects, GraphEffects()
+        effects, self.recorder.effects = self.recorder.effects, type(self.recorder.effects)()
         before, outer = trace.effects.count, state.at_work
         state.at_work = shapes.reads_constants = True
         try:

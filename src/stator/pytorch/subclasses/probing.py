@@ -53,13 +53,14 @@ def _override(cls: Any, *given: object) -> Any:
 def probe_classes(classes: Iterable[type]) -> dict[type, Any]:
     """A class of probes for each class."""
     made: dict[type, Any] = {}
+    type_of: Any = type
     refusing: set[type] = set()
     for cls in sorted(classes, key=lambda cls: len(cls.__mro__)):
         bases = [made[base] for base in cls.__mro__[1:] if base in made]
         nearest = [base for base in bases if not any(base in other.__mro__[1:] for other in bases)]
         root: Any = torch.Tensor if issubclass(cls, torch.Tensor) else object
         members = {"__torch_function__": classmethod(_override), "stands_for": cls, "refusing": refusing}
-        made[cls] = type(root)("Probe", tuple(nearest) or (root,), members)
+        made[cls] = type_of(root)("Probe", tuple(nearest) or (root,), members)
     return made
 
 

@@ -14,6 +14,8 @@ from stator import errors
 from stator.guards.guard import Predicate, TensorMatch
 from stator.guards.source import GetAttrSource
 from stator.pytorch import internals
+from stator.pytorch.fake.storage import storages_of
+from stator.pytorch.nesting import tensors_in
 from stator.pytorch.tensors.classes import PLAIN_CLASSES, WRAPPER_METHODS, inner_tensors, is_traceable
 from stator.pytorch.tensors.reader import tensor_spec
 from stator.space.value import Unsupported
@@ -24,25 +26,46 @@ if TYPE_CHECKING:
     from stator.guards.base import Guard
     from stator.guards.source import Source
     from stator.pytorch.traced import TracedTensor
-    from stator.pytorch.types import Host
-    from stator.space.space import Space
+    from stator.pytorch.types import Host, Nested
+    from stator.space.interfaces import Trace
 
-__all__ = ["guard_class", "sharing_guard", "wrapper_guards"]
+__all__ = ["is_ragged", "open_wrapper", "refuse_hidden", "sharing_guard"]
 
 
-def guard_class(space: Space, cls: type) -> None:
-    """The class does what it did when the trace began."""
+def open_wrapper(trace: Trace, wrapper: TracedTensor) -> None:
+    """The trace depends on what an existing wrapper holds and on what its class does, and finds the tensors in it."""
     for name in WRAPPER_METHODS:
-        space.host_lookup(cls, name)
+        trace.space.host_lookup(wrapper.cls, name)
+    if wrapper.source is not None:
+        for guard in _guards(wrapper.host, wrapper.source):
+            trace.guard(guard)
+    for name, inner in inner_tensors(wrapper.host).items():
+        trace.recorder.nodes.inner.setdefault(id(inner), (wrapper, name))
 
 
-def wrapper_guards(tensor: Host, source: Source) -> Iterator[Guard]:
+def refuse_hidden(
+    trace: Trace, existing: Iterable[TracedTensor], operands: Iterable[TracedTensor], written: set[int]
+) -> None:
+    """Writing these operands has written other tensors that exist outside, and that wrappers among them hold."""
+    roots, inner = {operand.root for operand in operands}, trace.recorder.nodes.inner
+    for value in existing:
+        holder = inner.get(id(value.host), (value,))[0]
+        if value._fake is not None and holder not in roots and storages_of(value._fake) & written:
+            raise Unsupported(errors.UnsupportedMutation("an in-place operation", "what holds existing tensors"))
+
+
+def is_ragged(result: Nested) -> bool:
+    """Whether there is a jagged tensor among the tensors."""
+    return any(tensor.is_nested for tensor in tensors_in(result))
+
+
+def _guards(tensor: Host, source: Source) -> Iterator[Guard]:
     """What is assumed of an existing wrapper, and of the wrappers in it."""
     yield Predicate((source,), _Holds(tensor), f"{source.expr()} holds what it did")
     for name, inner in inner_tensors(tensor).items():
         inner_source = GetAttrSource(source, name)
         if is_traceable(type(inner)):
-            yield from wrapper_guards(inner, inner_source)
+            yield from _guards(inner, inner_source)
         elif type(inner) not in PLAIN_CLASSES:
             raise Unsupported(
                 errors.UnsupportedTensorSubclass(type(tensor).__qualname__, f"it holds a {type(inner).__qualname__}")
@@ -76,7 +99,10 @@ class _Shares:
 
 
 class _Holds:
-    """Whether a wrapper holds tensors of these names, which begin where they did, in the same context."""
+    """Whether a wrapper holds tensors of these names, which begin where they did, in the same context.
+
+    What it holds besides tensors is what it was.
+    """
 
     def __init__(self, tensor: Host) -> None:
         self.expected = self._read(tensor)
@@ -85,8 +111,10 @@ class _Holds:
     def _read(tensor: Host) -> tuple[object, ...]:
         with internals.DisableTorchFunctionSubclass():
             names, context = tensor.__tensor_flatten__()
-            inner = [getattr(tensor, name) for name in names]
-            return list(names), [t.storage_offset() for t in inner if t.layout is torch.strided], context
+            inner = inner_tensors(tensor)
+            opaque = [getattr(tensor, name) for name in names if name not in inner]
+            begins = [t.storage_offset() for t in inner.values() if t.layout is torch.strided]
+            return list(names), begins, opaque, context
 
     def __call__(self, tensor: Host) -> bool:
         try:

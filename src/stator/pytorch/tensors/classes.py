@@ -69,7 +69,8 @@ def inner_tensors(wrapper: Host) -> dict[str, Host]:
         return {name: item for name, item in vars(wrapper).items() if isinstance(item, torch.Tensor)}
     with internals.DisableTorchFunctionSubclass():
         names, _ = wrapper.__tensor_flatten__()
-        return {name: getattr(wrapper, name) for name in names}
+        parts = {name: getattr(wrapper, name) for name in names}  # some hold opaque objects as well
+        return {name: part for name, part in parts.items() if isinstance(part, torch.Tensor)}
 
 
 def _raw(cls: type, name: str) -> object:

@@ -48,6 +48,8 @@ def _extra(tensor: torch.Tensor, layout: Any) -> tuple[object, ...]:
     extra: tuple[object, ...] = ()
     if layout is torch.sparse_coo:
         extra += ("sparse", _sparse_dim(tensor), _dense_dim(tensor), _is_coalesced(tensor))
+    elif layout is not torch.strided and not tensor.is_mkldnn:
+        extra += ("compressed", _dense_dim(tensor))
     if tensor.is_nested and layout is torch.strided:
         extra += ("nested", *map(tuple, internals.nested_sizes(tensor).tolist()))
     if tensor.is_quantized:

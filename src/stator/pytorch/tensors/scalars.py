@@ -8,6 +8,7 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import Failure
+from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.shapes.symbols import SymValue, compute
 from stator.pytorch.tensors.known import contents
 from stator.pytorch.tensors.lowering import Call, Operand, fill
@@ -16,12 +17,17 @@ from stator.space.value import Raised, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
-    from stator.pytorch.types import Function
+    from stator.pytorch.types import Function, Number
     from stator.space.space import Space
 
-__all__ = ["as_number", "is_integral", "known_as", "number_in", "scalar", "with_numbers"]
+__all__ = ["as_number", "is_at_hand", "is_integral", "known_as", "number_in", "scalar", "with_numbers"]
 
 _Base: Any = internals.TensorBase
+
+
+def is_at_hand(size: Number) -> bool:
+    """Whether a size has a value in this call."""
+    return hint_of(size) is not None
 
 
 def as_number(space: Space, tensor: TensorValue, kind: type) -> Value | None:

@@ -10,21 +10,19 @@ import torch
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.shapes.indices import by_number, item_at, parts_of, set_item_at
 from stator.pytorch.shapes.symbols import shows_any
 from stator.pytorch.tensors.calls import method_handler
 from stator.pytorch.tensors.indexing import ScalarIndexing
 from stator.pytorch.tensors.recording import record, record_method
-from stator.pytorch.tensors.scalars import as_number, is_integral, known_as
-from stator.pytorch.tensors.subclass import has_overrides
+from stator.pytorch.tensors.scalars import as_number, is_at_hand, is_integral, known_as
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.deferred import DeferredStr
 from stator.space.protocol import register
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Function, Host, Number
+    from stator.pytorch.types import Function, Host
     from stator.space.space import Space
 
 __all__ = ["install", "unbind"]
@@ -36,7 +34,7 @@ def unbind(space: Space, tensor: TensorValue) -> list[Value]:
     """The slices along the first dimension, as iteration gives them."""
     if len(tensor.shape) == 0:
         raise space.error(TypeError, "iteration over a 0-d tensor")
-    if has_overrides(space, [tensor], {}):
+    if space.trace.recorder.state.modes.entered:
         space.call(space.getattr(tensor, "dim"), [], {})
         return space.unpack(space.call(space.getattr(tensor, "unbind"), [Constant(0)], {}))
     return space.unpack(record_method(space, "unbind", tensor, 0))
@@ -87,7 +85,7 @@ def _tolist(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) != 1 or kwargs or not isinstance(tensor, TensorValue):
         return method_handler(_Base.tolist, "tolist")(space, args, kwargs)  # type: ignore[return-value]
     found = known_as(space, _Base.tolist, tensor)
-    if found is None and tensor.meta is not None and all(map(_is_at_hand, tensor.shape)):
+    if found is None and tensor.meta is not None and all(map(is_at_hand, tensor.shape)):
         sizes = [int(size) for size in tensor.shape]  # a symbol is assumed to be the number it is
         if math.prod(sizes) <= _MOST_NUMBERS:
             # One transfer from another device is enough.
@@ -96,10 +94,6 @@ def _tolist(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if found is None:
         raise Unsupported(errors.DataDependentValue("Tensor.tolist"))
     return found
-
-
-def _is_at_hand(size: Number) -> bool:
-    return hint_of(size) is not None
 
 
 def _numbers(space: Space, tensor: TensorValue, sizes: list[int]) -> Value | None:

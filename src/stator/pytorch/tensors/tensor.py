@@ -123,8 +123,8 @@ class TensorValue(Value):
 
     def part(self, name: str, fake: Fake) -> TensorValue:
         """The tensor that a wrapper made by an operation holds in the attribute."""
-        cls = type(fake) if is_wrapper(type(fake)) else torch.Tensor
-        made = TensorValue(self.recorder, cls, self.recorder.fakes.describe(fake))
+        fakes = self.recorder.fakes
+        made = TensorValue(self.recorder, fakes.class_of(fake), fakes.describe(fake))
         made.operation, made.path, made.root, made._fake = self.operation, (*self.path, name), self.root, fake
         self.recorder.tracked.note(made)
         if self.operation is None:

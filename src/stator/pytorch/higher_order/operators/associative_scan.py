@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from stator.pytorch import internals
 from stator.pytorch.higher_order.body import Body, record_operator, refusal, unflatten
 from stator.pytorch.higher_order.loops import check_carried, check_tensors, slices
 from stator.space.value import Value
@@ -50,7 +50,7 @@ def _is_pointwise(space: Space, graph: GraphOperand, inputs: list[GraphValue]) -
     return seen.all
 
 
-class _Pointwise(TorchDispatchMode):
+class _Pointwise(internals.TorchDispatchMode):
     """Notes whether all operators are pointwise."""
 
     all = True

@@ -1,0 +1,102 @@
+"""Operations that a backend would not take, or would take for something else: they break the graph, and say why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from stator import errors
+from stator.pytorch import internals
+from stator.pytorch.fake.failure import describe_callable
+from stator.pytorch.fake.operator_facts import BY_NUMBER, UNCHECKED
+from stator.pytorch.fake.outcome import SequenceResult, TensorResult
+from stator.pytorch.tensors.tensor import tensors_among
+from stator.space.value import Unsupported
+
+if TYPE_CHECKING:
+    from stator.pytorch.fake.outcome import Outcome, Result
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.tensors.lowering import Call
+    from stator.pytorch.traced import TracedTensor
+    from stator.pytorch.types import Function
+
+__all__ = ["refuse_misplaced", "refuse_read", "unchecked"]
+
+#: what a sparse tensor consists of
+_PARTS = frozenset({"values", "indices", "_values", "_indices", "col_indices", "row_indices"})
+_COMPRESSED = frozenset({torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc})
+#: where the gradients of an operator are registered, or what it is made of is open to autograd
+_TOLD = ("Autograd", "AutogradCPU", "AutogradCUDA", "CompositeImplicitAutograd")
+
+
+def unchecked(call: Call) -> bool:
+    """An operation that checks its operands' contents on real tensors only, before it runs any operator."""
+    return getattr(call.function, "__name__", "") in UNCHECKED
+
+
+def refuse_read(recorder: Recorder, call: Call) -> None:
+    """An operation that must be given the numbers it reads, as a backend drops what it checks of others.
+
+    Or one whose result has as many elements as there are in a sparse tensor: fake tensors do not know how many.
+    """
+    name = getattr(call.function, "__name__", "")
+    if name in _PARTS and any(map(_is_sparse, tensors_among(call.operands))):
+        raise _refusal(call, "the size of its result is the number of elements, which sparse fake tensors do not have")
+    if name in BY_NUMBER and not recorder.keeps_order and tensors_among(call.operands[1:]):
+        raise Unsupported(errors.DataDependentValue(describe_callable(call.function)))
+
+
+def refuse_misplaced(call: Call, outcome: Outcome) -> None:
+    """Break the graph before a call that only a backend which runs operations as they were recorded gets right."""
+    tensors = tensors_among(call.operands)
+    if any(map(_is_compressed, tensors)):
+        raise _refusal(
+            call, "its operand is compressed and sparse, or part of a sparse tensor, which only `eager` takes"
+        )
+    if not (_hides_gradients(call.function) and torch.is_grad_enabled() and any(t.requires_grad for t in tensors)):
+        return
+    if outcome.written or _carries_gradients(outcome.result):
+        raise _refusal(call, "no gradients are registered for it, and those of what it does inside would be lost")
+
+
+def _refusal(call: Call, why: str) -> Unsupported:
+    return Unsupported(errors.UnsupportedTensorOperation(describe_callable(call.function), why))
+
+
+def _is_sparse(value: TracedTensor) -> bool:
+    return value.meta is None and getattr(value.fake, "layout", None) is not torch.strided
+
+
+def _is_compressed(value: TracedTensor) -> bool:
+    if value.meta is None:
+        return getattr(value.fake, "layout", None) in _COMPRESSED
+    host = value.host
+    return host is not None and value.meta.is_view and internals.base(host).layout is not torch.strided
+
+
+def _hides_gradients(function: Function) -> bool:
+    """Whether it is an operator of a library, of which autograd sees what it does inside, and AOTAutograd does not.
+
+    In eager execution such an operator is no node of autograd's graph; the operations in its kernel are:
+
+        library.define("scale(Tensor x) -> Tensor")
+        library.impl("scale", lambda x: x * 2, "CPU")       # the gradient is that of `*`
+    """
+    if not isinstance(function, internals.OpOverload | internals.OpOverloadPacket):
+        return False
+    name = function.name() if isinstance(function, internals.OpOverload) else internals.qualified_name(function)
+    return not name.startswith(("aten::", "prims::")) and not _is_told(name)
+
+
+def _is_told(name: str) -> bool:
+    return any(internals.has_kernel(name, key) for key in _TOLD)
+
+
+def _carries_gradients(result: Result) -> bool:
+    """Whether gradients may flow through the result: numbers are of types that they have."""
+    if isinstance(result, SequenceResult):
+        return any(map(_carries_gradients, result.items))
+    if not isinstance(result, TensorResult):
+        return result.computed
+    return result.meta is None or result.meta.dtype.is_floating_point or result.meta.dtype.is_complex
