@@ -80,7 +80,7 @@ class Backward:
         if why:
             return why
         tracked = self.recorder.tracked
-        if any(hook.tensor in tracked.retaining for hook in tracked.traced_hooks):
+        if any(hook.tensor in tracked.engine.retaining for hook in tracked.engine.traced_hooks):
             return "a tensor that retains its gradient has a hook on it"
         reached = tensors_among(leaves_reached(self.recorder, [t.fake for t in self.ends]) or [])
         self.leaves = [leaf for leaf in reached if self.takes_all or any(leaf is t for t in self.inputs)]
@@ -99,7 +99,7 @@ class Backward:
 
     def perform(self, host: Host) -> None:
         """Record the gradients, and what is done with them."""
-        retaining = tensors_among(self.recorder.tracked.retaining) if self.takes_all else []
+        retaining = tensors_among(self.recorder.tracked.engine.retaining) if self.takes_all else []
         gradients = LeafGradients(self.space, self.leaves, self.hooks, retaining)
         ends = [self.tensors, self.gradients]
         gradients.record(ends, self.arguments["retain_graph"], self.create_graph, host)

@@ -50,7 +50,7 @@ def run(recorder: Recorder, call: Call, brk: errors.Break) -> Value:
     """Record a run of the engine; the graph ends before it, with this break, if it fails."""
     call.key = None  # metadata does not tell where a tensor has come from
     call.reads_history = True
-    steps = recorder.tracked.backward_steps
+    steps = recorder.tracked.engine.backward_steps
     steps.append(recorder.trace.steps)
     try:
         return recorder.record(call)

@@ -1,20 +1,36 @@
-"""What registering a hook gives."""
+"""Hooks that the graph registers, and what registering a hook gives."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
+
 from stator import errors
 from stator.models.classes.instance import InstanceValue
+from stator.pytorch.fake.failure import describe_callable
+from stator.space.signals import Restart
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
     from stator.models.classes.attr_dict import AttrDict
-    from stator.pytorch.autograd.traced_hook import TracedHook
+    from stator.pytorch.traced import TracedTensor
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
-__all__ = ["HandleValue", "TracedHandle"]
+__all__ = ["HandleValue", "TracedHandle", "TracedHook"]
+
+
+class TracedHook:
+    """A hook that the graph registers: on which tensor, and at which instruction."""
+
+    def __init__(self, tensor: TracedTensor, step: int) -> None:
+        self.tensor = tensor
+        self.step = step
+
+    def refused(self, why: str) -> Restart:
+        """The graph is to end before the hook is registered."""
+        return Restart(self.step, errors.AutogradCall(describe_callable(torch.Tensor.register_hook), why))
 
 
 class HandleValue(InstanceValue):

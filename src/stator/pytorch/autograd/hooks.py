@@ -9,8 +9,7 @@ from torch.utils.hooks import RemovableHandle
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.autograd.handles import HandleValue, TracedHandle
-from stator.pytorch.autograd.traced_hook import TracedHook
+from stator.pytorch.autograd.handles import HandleValue, TracedHandle, TracedHook
 from stator.pytorch.autograd.traced_hooks import record_hook
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
@@ -83,7 +82,7 @@ def _retain_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> V
         if is_known_leaf(tensor):
             return NONE  # it does so in any case
         if _is_new(tensor) and tensor.root not in recorder.effects.rewritten:
-            recorder.tracked.retaining[tensor] = None
+            recorder.tracked.engine.retaining[tensor] = None
             return NONE
     _check(space, tensor, method)
     recorder.tracked.hooked.add(tensor.root)  # type: ignore[attr-defined]

@@ -65,7 +65,7 @@ class LeafGradients:
             done = all(accumulation.retain(tensor, next(gradients)) for tensor in self.retaining)
             done = done and all(self.accumulate(accumulation, leaf, new) for leaf, new in leaves)
         if not done:
-            raise Restart(recorder.tracked.backward_steps[0], brk)
+            raise Restart(recorder.tracked.engine.backward_steps[0], brk)
 
     def accumulate(self, accumulation: Accumulation, leaf: TensorValue, new: Value) -> bool:
         """Let the gradient of a leaf pass its hooks, and accumulate it; False if it is not known what that does."""

@@ -85,10 +85,10 @@ def hooks_in_the_way(
         if leaf.host is None:
             continue
         if only_accumulate(leaf.host):
-            tracked.accumulating[leaf] = None
+            tracked.engine.accumulating[leaf] = None
         elif create_graph or not is_all_known(leaf.host):
             return f"more is done with the gradient of {name_of(leaf)} than to accumulate it in `.grad`"
         else:
             hooks[leaf] = LeafHooks(space, leaf)
-            tracked.hooked_leaves[leaf] = None
+            tracked.engine.hooked_leaves[leaf] = None
     return ""

@@ -31,7 +31,7 @@ __all__ = ["graph_output", "refuse_written"]
 def graph_output(writer: Writer, tensor: TensorValue) -> str:
     """The variable that holds a tensor which the graph has made."""
     name = _output(writer, tensor)
-    if tensor in tensor.recorder.tracked.retaining:
+    if tensor in tensor.recorder.tracked.engine.retaining:
         writer.line(f"{name}.retain_grad()")
     return name
 
@@ -54,7 +54,7 @@ def refuse_written(recorder: Recorder) -> None:
 
 def _rest(recorder: Recorder, tensor: TracedTensor) -> Rest:
     """What is left of a tensor's history."""
-    if not recorder.tracked.backward_steps or not tensor.requires_grad or tensor.fake.grad_fn is None:
+    if not recorder.tracked.engine.backward_steps or not tensor.requires_grad or tensor.fake.grad_fn is None:
         return Rest.WHOLE
     return rest_of(tensor.fake)
 
@@ -63,7 +63,7 @@ def _too_early(recorder: Recorder) -> Restart:
     """The graph is to end before gradients are computed."""
     why = "a result keeps a part of what it uses up"
     brk = errors.AutogradCall(describe_callable(torch.autograd.backward), why)
-    return Restart(recorder.tracked.backward_steps[0], brk)
+    return Restart(recorder.tracked.engine.backward_steps[0], brk)
 
 
 def spent(tensor: torch.Tensor) -> torch.Tensor:

@@ -23,7 +23,7 @@ from stator.space.signals import DoFirst
 from stator.space.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.autograd.traced_hook import TracedHook
+    from stator.pytorch.autograd.handles import TracedHook
     from stator.space.space import Space
 
 __all__ = ["record_hook"]
@@ -66,7 +66,7 @@ def record_hook(space: Space, tensor: TensorValue, hook: Value, traced: TracedHo
         used = graph.free([result])
         module = HookModule(graph.close([result], used))
         record_module(recorder, "hook", module, [tensor, *used], acts=True)
-        recorder.tracked.traced_hooks.append(traced)
+        recorder.tracked.engine.traced_hooks.append(traced)
     return True
 
 

@@ -79,7 +79,7 @@ def _refuse_views(recorder: Recorder, tensors: list[TracedTensor]) -> None:
 
 def _refuse_hooks(recorder: Recorder, tensors: list[TracedTensor]) -> None:
     """A backend calls a hook with zeros where only other results have gradients, and makes views without it."""
-    for hook in recorder.tracked.traced_hooks:
+    for hook in recorder.tracked.engine.traced_hooks:
         hooked = hook.tensor
         reached = _reached(hooked.node, recorder.effects.keep) | {hooked.node}
         alike = [value for value in tensors if value.root is hooked.root]
@@ -87,7 +87,7 @@ def _refuse_hooks(recorder: Recorder, tensors: list[TracedTensor]) -> None:
             raise hook.refused("a backend would call the hook for other results of the graph too")
         if len(alike) > 1 or (alike and hooked.root.host is not None):
             raise hook.refused("the tensor shares memory with another")
-    for value in recorder.tracked.retaining:
+    for value in recorder.tracked.engine.retaining:
         if len(tensors) > 1 and any(value is other for other in tensors):
             assert value.operation is not None
             why = "two results of a graph are not linked there"

@@ -10,7 +10,7 @@ import torch
 from stator import errors
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate, TensorMatch
-from stator.pytorch.autograd.onlookers import is_all_known, only_accumulate
+from stator.pytorch.autograd.engine_state import EngineState
 from stator.pytorch.fake.metadata import hint_of, is_symbol
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.shapes import dynamism
@@ -22,7 +22,6 @@ from stator.space.value import Unsupported
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from stator.pytorch.autograd.traced_hook import TracedHook
     from stator.pytorch.fake.metadata import TensorMeta
     from stator.pytorch.graph.propagation import FakePropagation
     from stator.pytorch.traced import Operation, Rebound, TracedTensor
@@ -44,16 +43,8 @@ class TrackedTensors:
         self.restructured: dict[int, TracedTensor] = {}
         #: the roots of tensors that get hooks when the graph has run
         self.hooked: set[TracedTensor] = set()
-        #: the leaves that accumulate gradients in the trace
-        self.accumulating: dict[TracedTensor, None] = {}
-        #: the instructions at which gradients were computed
-        self.backward_steps: list[int] = []
-        #: new tensors that are no leaves and accumulate gradients all the same
-        self.retaining: dict[TracedTensor, None] = {}
-        #: the leaves whose gradients meet hooks that the trace knows
-        self.hooked_leaves: dict[TracedTensor, None] = {}
-        #: the hooks that the graph registers on what it makes
-        self.traced_hooks: list[TracedHook] = []
+        #: what the trace has to do with the autograd engine
+        self.engine = EngineState()
         #: results of autograd Functions that share memory with an argument
         self.own_gradients: dict[TracedTensor, Operation] = {}
         #: tensor objects that have become other tensors than they were, and how (see `objects.rebinding`)
@@ -121,7 +112,7 @@ class TrackedTensors:
 
     def refuse_hooked(self, written: Iterable[TracedTensor]) -> None:
         """A tensor that is written gets another place in autograd's graph: its hooks belong to the one before."""
-        hooked = self.hooked | {value.root for value in self.retaining}
+        hooked = self.hooked | {value.root for value in self.engine.retaining}
         if hooked and any(root in hooked for root in written):
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor with a hook"))
 
@@ -142,12 +133,7 @@ class TrackedTensors:
         """Gradients are accumulated and no more; what wrappers have in common they have still; and no other tensor lies
         in the storage of one whose metadata the program changes: its own might change too.
         """
-        found: list[Guard] = []
-        for leaves, check in ((self.accumulating, only_accumulate), (self.hooked_leaves, is_all_known)):
-            waiting = [leaf.source for leaf in leaves if leaf.source is not None]
-            if waiting:
-                text = f"gradients of {', '.join(s.expr() for s in waiting[:3])} … are accumulated as they were"
-                found.append(Predicate(tuple(waiting), check, text))
+        found = self.engine.guards()
         for value in self.restructured.values():
             others = [other.source for other in self.existing if other is not value and other.source is not None]
             if others and value.source is not None:

@@ -54,7 +54,7 @@ def read(space: Space, tensor: TensorValue, name: str) -> Value | None:
     if name in ("grad", "_grad"):
         return gradient(space, tensor)
     if name == "retains_grad" and tensor.operation is not None:
-        return truth(tensor in tensor.recorder.tracked.retaining)
+        return truth(tensor in tensor.recorder.tracked.engine.retaining)
     if name == "grad_fn":
         return node(tensor)
     if tensor.root in tensor.recorder.tracked.hooked and name in _HOOKED:
@@ -136,7 +136,7 @@ def gradient(space: Space, tensor: TensorValue) -> Value:
     """`tensor.grad`: what it was before the trace, unless that has changed it."""
     if "grad" in tensor.fields:
         return tensor.fields["grad"]
-    if tensor in tensor.recorder.tracked.retaining:
+    if tensor in tensor.recorder.tracked.engine.retaining:
         return NONE
     if tensor.source is not None:
         return attribute(space, tensor, "grad")
