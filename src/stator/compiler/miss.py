@@ -44,8 +44,7 @@ def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[H
     if other is not None:
         return compile_region.leave_to(other, code)
     if code is not compile_region.root and runs_whole(code):
-        set_code_policy(code, CodePolicy.RUN_RECURSIVELY)
-        return ALONE
+        return ALONE  # as long as it is called by others: it may be compiled by itself
     if code is not compile_region.root and is_called_back(args) and not is_continuation(code):
         set_code_policy(code, CodePolicy.RUN_RECURSIVELY)
         return ALONE

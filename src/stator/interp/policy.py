@@ -21,6 +21,8 @@ SKIPPED: list[str] = []
 TRACED: list[str] = []
 #: tell the codes whose frames run as they are together with all that they call, unless one graph holds them whole
 WHOLE: list[Callable[[CodeType], bool]] = []
+#: further such codes: calls of theirs have been left to Python as a whole. (What is compiled by itself is traced yet.)
+LEFT = ByCode[bool]()
 #: classes of first arguments with which C code calls a function whose frame, and all that it calls, runs as it is
 CALLED_BACK: list[type] = []
 #: directories and files of other tracers and compilers: while one of their frames runs, nothing is traced. Nor while
@@ -90,4 +92,4 @@ def is_called_back(args: list[Any]) -> bool:
 
 def runs_whole(code: CodeType) -> bool:
     """Whether nothing that happens inside of a call of the code is traced."""
-    return any(ask(code) for ask in WHOLE)
+    return code in LEFT or any(ask(code) for ask in WHOLE)

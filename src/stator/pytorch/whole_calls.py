@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from stator._core import CodePolicy, set_code_policy
+from stator.interp import policy
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class left_whole:
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         if isinstance(error, Unsupported):
-            set_code_policy(self.code, CodePolicy.RUN_RECURSIVELY)
+            policy.LEFT.keep(self.code, True)
             raise Unsupported(self.breaks(error.brk)) from None
 
 

@@ -101,3 +101,15 @@ def test_an_index_is_an_element_inside_only() -> None:
 
 def test_compiled_by_inductor() -> None:
     alike(lambda: (CAPTURED["a position"], []), qkv, backend="inductor", sizes=(3,), calls=1, breaks=0, tolerance=1e-4)
+
+
+def test_what_was_left_to_python_is_captured_when_it_is_compiled_by_itself() -> None:
+    def by_value(s: Any, b: Any, h: Any, i: Any, j: Any) -> Any:
+        return s if s.item() > 0 else s
+
+    q = torch.randn(1, 1, 16, 8)
+    with pytest.raises(Exception, match="item"):
+        stator.compile(lambda q: flex_attention(q, q, q, score_mod=by_value), backend="eager")(q)
+    stator.reset()
+    stator.compile(flex_attention, backend="eager", fullgraph=True)(q, q, q)
+    assert stator.stats().graphs == 1
