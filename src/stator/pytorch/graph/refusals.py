@@ -11,6 +11,7 @@ from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.operator_facts import BY_NUMBER, UNCHECKED
 from stator.pytorch.fake.outcome import SequenceResult, TensorResult
+from stator.pytorch.tensors.reader import COMPRESSED
 from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.value import Unsupported
 
@@ -25,7 +26,6 @@ __all__ = ["refuse_misplaced", "refuse_read", "unchecked"]
 
 #: what a sparse tensor consists of
 _PARTS = frozenset({"values", "indices", "_values", "_indices", "col_indices", "row_indices"})
-_COMPRESSED = frozenset({torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc})
 #: where the gradients of an operator are registered, or what it is made of is open to autograd
 _TOLD = ("Autograd", "AutogradCPU", "AutogradCUDA", "CompositeImplicitAutograd")
 
@@ -70,7 +70,7 @@ def _is_sparse(value: TracedTensor) -> bool:
 
 def _is_compressed(value: TracedTensor) -> bool:
     if value.meta is None:
-        return getattr(value.fake, "layout", None) in _COMPRESSED
+        return getattr(value.fake, "layout", None) in COMPRESSED
     host = value.host
     return host is not None and value.meta.is_view and internals.base(host).layout is not torch.strided
 

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["failure_of_backward"]
 
 
+#: the operation of autograd's graph that stands where an operator has no backward pass
+_NOT_IMPLEMENTED = "Error"
+
+
 class _Traced(Exception):
     """AOTAutograd has traced all there is, and wants it compiled."""
 
@@ -39,13 +43,16 @@ def failure_of_backward(recorder: Recorder, call: Call) -> str | None:
     def forward(*tensors: torch.Tensor) -> list[torch.Tensor]:
         given = iter(tensors)
         operands = [next(given) if isinstance(operand, TensorValue) else operand.fake for operand in call.operands]  # type: ignore[attr-defined]
-        return list(tensors_in(call.function(*fill(call.args, operands), **fill(call.kwargs, operands))))
+        made = list(tensors_in(call.function(*fill(call.args, operands), **fill(call.kwargs, operands))))
+        if any(type(tensor.grad_fn).__name__ == _NOT_IMPLEMENTED for tensor in made):
+            raise NotImplementedError("there is none")  # eager raises in backward; AOTAutograd would give no gradients
+        return made
 
     env = recorder.shapes.env if recorder.shapes.begun else None
     leaves = [tensor.fake.detach().requires_grad_(tensor.requires_grad) for tensor in tensors_among(call.operands)]
     try:
         with nullcontext() if env is None else env.ignore_fresh_unbacked_symbols():
-            internals.aot_function(forward, _compiled)(*leaves)
+            internals.aot_function(forward, _traced, partition_fn=_traced)(*leaves)
     except _Traced:
         return None
     except Exception as e:  # whatever it is, the backend would meet it
@@ -53,5 +60,6 @@ def failure_of_backward(recorder: Recorder, call: Call) -> str | None:
     return None
 
 
-def _compiled(graph: torch.fx.GraphModule, inputs: object) -> Function:
+def _traced(graph: torch.fx.GraphModule, inputs: object, **options: object) -> Function:
+    """Called for the forward pass alone, or for both, which are one graph then, before that is taken apart."""
     raise _Traced

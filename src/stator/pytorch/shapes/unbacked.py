@@ -33,13 +33,13 @@ def env_class() -> type[ShapeEnv]:
     """
     from torch.fx.experimental import symbolic_shapes
 
-    class Env(symbolic_shapes.ShapeEnv):
+    class ShapeEnv(symbolic_shapes.ShapeEnv):  # whoever asks for the type's name finds torch's
         def evaluate_expr(self, orig_expr: sympy.Basic, hint: Any = None, *args: Any, **options: Any) -> sympy.Basic:
             if hint is None:
                 internals.evaluated.cache_clear()
             return super().evaluate_expr(orig_expr, hint, *args, **options)
 
-    return Env
+    return ShapeEnv
 
 
 def sizes_of(operand: FakeOperand) -> tuple[Number, ...]:

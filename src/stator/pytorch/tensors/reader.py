@@ -14,7 +14,10 @@ from stator._core import configure_tensors, read_tensor
 from stator.guards.tensor import TensorFacts, TensorSpec, packed
 from stator.pytorch import internals
 
-__all__ = ["configure", "read_facts", "tensor_spec"]
+__all__ = ["COMPRESSED", "configure", "read_facts", "tensor_spec"]
+
+#: layouts of sparse tensors whose indices are compressed along one dimension
+COMPRESSED = frozenset({torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc})
 
 _Base: Any = internals.TensorBase
 _shape, _dtype, _device, _layout, _requires_grad = (
@@ -48,7 +51,7 @@ def _extra(tensor: torch.Tensor, layout: Any) -> tuple[object, ...]:
     extra: tuple[object, ...] = ()
     if layout is torch.sparse_coo:
         extra += ("sparse", _sparse_dim(tensor), _dense_dim(tensor), _is_coalesced(tensor))
-    elif layout is not torch.strided and not tensor.is_mkldnn:
+    elif layout in COMPRESSED:
         extra += ("compressed", _dense_dim(tensor))
     if tensor.is_nested and layout is torch.strided:
         extra += ("nested", *map(tuple, internals.nested_sizes(tensor).tolist()))
