@@ -136,7 +136,6 @@ def app_gradients():
     return grad
 
 
-@expected_break("seeding sets the state of a generator")
 def app_random_numbers():
     torch.manual_seed(3)
     return torch.rand(2), torch.randn(2), torch.randint(0, 10, (3,))

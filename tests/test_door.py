@@ -45,7 +45,6 @@ EXCEPTIONS = {
     "pytorch/graph/refusals.py: _is_compressed": "what is so breaks; a compiled graph takes it all the same",
     "pytorch/tensors/attributes.py: version": "one made in inference mode breaks; TensorMatch tells it from others",
     "pytorch/modules/lazy.py: _infer_parameters": "a lazy module is initialised before the trace that guards it begins",
-    "models/rare/stdlib/thread_local.py: ThreadLocal._present": _CONSTANT,
     "pytorch/numpy/array_value.py: _existing": "from_host has guarded it",
     "pytorch/graph/contract.py: in_context": _TENSOR,
     "pytorch/shapes/dynamism.py: _note": _VARYING,
