@@ -61,7 +61,8 @@ CORE_SOURCES := setup.py $(shell find src/stator/_core -name '*.cpp' -o -name '*
 # The whole suite contains the core's tests: these run without torch on the other Pythons, or on the only one.
 MAIN := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 CORE_VERSIONS := $(or $(filter-out $(MAIN),$(VERSIONS)),$(VERSIONS))
-SUITES := whole $(addprefix core-,$(CORE_VERSIONS))
+# Its halves run side by side.
+SUITES := pytorch others $(addprefix core-,$(CORE_VERSIONS))
 
 PY := $(VENV)/bin/python
 
@@ -84,6 +85,14 @@ test: lint $(CORE_VERSIONS:%=.venv-%/.core) ## everything: lint, the whole suite
 .PHONY: whole
 whole: $(VENV)/.core $(VENV)/.checks ## the whole suite on the main environment, with torch
 	@$(STEP) whole "the whole suite, with torch, on Python $(MAIN)" $(PY) -m pytest -q $(PYTEST_ARGS)
+
+.PHONY: pytorch
+pytorch: $(VENV)/.core $(VENV)/.checks ## one half of the whole suite: the tests of the PyTorch layer
+	@$(STEP) pytorch "the PyTorch layer's tests, on Python $(MAIN)" $(PY) -m pytest -q tests/pytorch $(PYTEST_ARGS)
+
+.PHONY: others
+others: $(VENV)/.core $(VENV)/.checks ## the other half
+	@$(STEP) others "all other tests, with torch, on Python $(MAIN)" $(PY) -m pytest -q --ignore=tests/pytorch $(PYTEST_ARGS)
 
 .PHONY: core
 core: $(addprefix core-,$(VERSIONS)) ## the core's tests on each Python found, without torch
