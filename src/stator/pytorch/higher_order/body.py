@@ -7,7 +7,7 @@ its closure, parameters and symbolic sizes, is lifted to inputs of its graph (`S
 the outside is guarded as anywhere in a trace.
 
 How often the operation will call a function, and when, is the operation's affair. So the function may only compute:
-`Body.refuse_effects` is a graph break that says what else it does. Where an operation calls it exactly once, side
+`Body.trace` breaks the graph where it does more, and says what. Where an operation calls it exactly once, side
 effects on Python objects can stand for those of the call (`once`).
 """
 
