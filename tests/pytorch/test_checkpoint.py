@@ -215,3 +215,26 @@ def test_a_decorated_function(backend: str) -> None:
         return x.sin() * scale
 
     alike(lambda: (lambda x: layer(x, scale=3), []), backend=backend, breaks=0)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_checkpoint_that_hooks_of_a_module_begin(backend: str) -> None:
+    from torch.distributed._composable import checkpoint as by_hooks
+
+    def build() -> Any:
+        torch.manual_seed(0)
+        block = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 3))
+        by_hooks(block)
+        return (lambda x: block(x * 2).sin()), list(block.parameters())
+
+    alike(build, backend=backend, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_checkpoint_around_a_compiled_function(backend: str) -> None:
+    def build() -> Any:
+        layer = nn.Linear(3, 3)
+        compiled = stator.compile(lambda x: layer(x).relu(), backend=backend, fullgraph=True)
+        return torch.compiler.disable(lambda x: checkpoint(compiled, x, use_reentrant=False)), list(layer.parameters())
+
+    alike(build, backend=backend, tolerance=1e-6)

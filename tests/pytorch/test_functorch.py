@@ -17,6 +17,7 @@ from torch.func import (
     jacrev,
     jvp,
     linearize,
+    stack_module_state,
     vjp,
     vmap,
 )
@@ -101,6 +102,25 @@ def per_sample(a: Any) -> Any:
     return vmap(grad(loss), in_dims=(None, 0))(parameters, a)
 
 
+MODELS = [torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2)) for _ in range(3)]
+
+
+def ensemble(a: Any) -> Any:
+    parameters, buffers = stack_module_state(MODELS)
+    return vmap(lambda p, b, a: functional_call(MODELS[0], (p, b), (a,)), in_dims=(0, 0, None))(parameters, buffers, a)
+
+
+def adapted(a: Any) -> Any:
+    def loss(p: Any, a: Any) -> Any:
+        return functional_call(LINEAR, p, (a,)).square().mean()
+
+    parameters = dict(LINEAR.named_parameters())
+    for _ in range(2):
+        gradients = grad(loss)(parameters, a)
+        parameters = {name: p - 0.1 * gradients[name] for name, p in parameters.items()}
+    return loss(parameters, a)
+
+
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "grad": lambda a: grad(lambda y: (y.sin() ** 2 * WEIGHT).sum())(a) * 2,
     "grad of a parameter": lambda a: grad(lambda y: (y * PARAMETER).sin().sum())(a).sum(),
@@ -129,6 +149,11 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "grad of grad of a Function": lambda a: grad(lambda y: grad(lambda z: Square.apply(z, 3.0).sum())(y).sum())(a),
     "vmap of grad of a Function": lambda a: vmap(grad(lambda y: Square.apply(y, 3.0).sum()))(a),
     "jacrev of a Function": lambda a: jacrev(lambda y: Square.apply(y, 3.0))(a[0]),
+    "jacobians of a module": lambda a: (vmap(jacrev(LINEAR))(a), vmap(jacfwd(LINEAR))(a)),
+    "an ensemble": ensemble,
+    "a step of a step": adapted,
+    "jvp of vjp": lambda a: jvp(lambda y: vjp(torch.sin, y)[1](a)[0], (a,), (a,)),
+    "hessian-vector product": lambda a: jvp(grad(lambda y: (y**3).sum()), (a,), (a,)),
     "vmap in grad": lambda a: grad(lambda y: vmap(torch.dot)(y, y).sum())(a),
 }
 

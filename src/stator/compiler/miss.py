@@ -40,7 +40,7 @@ def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[H
         return None  # a region that no compile() call has made
     if compile_region.root is None:
         compile_region.root = code
-    other = other_at_work()
+    other = other_at_work(inside=code is not compile_region.root)
     if other is not None:
         return compile_region.leave_to(other, code)
     if code is not compile_region.root and runs_whole(code):

@@ -34,17 +34,20 @@ SHARED: list[Callable[[CodeType, Any], bool | None]] = []
 NO_MACHINERY: set[str] = set()
 #: what says which tracer, transform or mode is at work that wants to see the program itself; None where none is
 OTHERS_AT_WORK: list[Callable[[], str | None]] = []
+#: the same of what has begun inside of a compiled call: such a call may begin while it is at work
+BEGUN_INSIDE: list[Callable[[], str | None]] = []
 #: continuations that begin at an instruction which can neither be traced nor left out: they run as ordinary Python
 GIVEN_UP = ByCode[bool]()
 
 
-def other_at_work() -> str | None:
-    """What is at work on this thread that wants to see the program itself, not what Stator makes of it."""
-    for ask in OTHERS_AT_WORK:
-        who = ask()
-        if who is not None:
-            return who
-    return None
+def other_at_work(*, inside: bool = False) -> str | None:
+    """What is at work on this thread that wants to see the program itself, not what Stator makes of it.
+
+    Args:
+        inside: of a compiled call.
+    """
+    asked = (*OTHERS_AT_WORK, *BEGUN_INSIDE) if inside else OTHERS_AT_WORK
+    return next((who for ask in asked if (who := ask()) is not None), None)
 
 
 def is_machinery(code: CodeType) -> bool:

@@ -102,6 +102,46 @@ def test_print_in_the_programs_order(capsys: Any) -> None:
     assert capsys.readouterr().out.split("\n") == ["first", "second tensor([1.])", "third", ""]
 
 
+def test_assembly_is_left_to_the_backend() -> None:
+    asm = pytest.importorskip("torch._higher_order_ops.inline_asm_elementwise").inline_asm_elementwise
+    seen: list[Any] = []
+
+    def backend(gm: Any, inputs: Any) -> Any:
+        seen.extend(node.target for node in gm.graph.nodes)
+        return lambda *args: args
+
+    program = lambda x: asm(x, asm_str="mov.b32 $0, $1;", constraints="=r,r", dtype=torch.float32)  # noqa: E731
+    stator.compile(program, backend=backend, fullgraph=True)(torch.ones(3))
+    assert torch.ops.higher_order.inline_asm_elementwise in seen
+
+
+def test_annotations_are_on_the_nodes() -> None:
+    seen: dict[str, Any] = {}
+
+    def backend(gm: Any, inputs: Any) -> Any:
+        seen.update({node.name: node.meta.get("custom") for node in gm.graph.nodes if node.op == "call_method"})
+        return gm.forward
+
+    def program(x: Any) -> Any:
+        with torch.fx.traceback.annotate({"part": 1}):
+            y = x.sin()
+            with torch.fx.traceback.annotate({"inner": True}):
+                y = y.cos()
+        return y.exp()
+
+    x = torch.ones(3)
+    assert torch.equal(stator.compile(program, backend=backend, fullgraph=True)(x), program(x))
+    assert seen == {"sin": {"part": 1}, "cos": {"part": 1, "inner": True}, "exp": None}
+    assert "custom" not in torch.fx.traceback.current_meta
+    alike(lambda: (lambda x: broken_inside(x), []), plain_rows, calls=1)
+
+
+def broken_inside(x: Any) -> Any:
+    with torch.fx.traceback.annotate({"part": 1}):
+        y = x.sin() if x.sum() > 0 else x
+        return y.cos()
+
+
 def test_an_operator_without_a_model_is_one_break() -> None:
     from torch._higher_order_ops.flex_attention import flex_attention_backward
 

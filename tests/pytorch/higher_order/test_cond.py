@@ -159,7 +159,12 @@ def test_objects_around_are_not_changed_by_both() -> None:
         items = iter([1, 2, 3])
         return torch.cond(x.sum() > 0, lambda x: x + next(items), lambda x: x - next(items), (x,)), next(items)
 
-    for function in (made_here, variable, iterator):
+    def generator(x: Any) -> Any:
+        g = torch.Generator().manual_seed(1)
+        draw = lambda: torch.rand(3, generator=g)  # noqa: E731
+        return torch.cond(x.sum() > 0, lambda x: x + draw(), lambda x: x - draw(), (x,)), draw()
+
+    for function in (made_here, variable, iterator, generator):
         stats = alike(lambda function=function: (function, []), plain, sizes=(3,), calls=1)
         assert "changes objects" in stats.breaks[0].reason
 

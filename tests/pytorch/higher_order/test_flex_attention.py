@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch._higher_order_ops.scan import scan
 from torch.nn.attention.flex_attention import AuxRequest, create_block_mask, flex_attention
 
 import stator
@@ -48,7 +49,21 @@ def with_length(q: Any, k: Any, v: Any) -> Any:
     return flex_attention(q * 2, k, v, score_mod=lambda s, b, h, i, j: torch.where(i > j + n // 2, s, s * 2)).sum(-1)
 
 
+def in_cond(q: Any, k: Any, v: Any) -> Any:
+    return torch.cond(q.sum() > 0, lambda q, k, v: flex_attention(q, k, v) * 2, flex_attention, (q, k, v))
+
+
+def in_scan(q: Any, k: Any, v: Any) -> Any:
+    def step(carry: Any, k: Any) -> Any:
+        carry = flex_attention(carry, k[None], k[None])
+        return carry, carry * 2
+
+    return scan(step, q * 1, torch.cat([k, v]))
+
+
 CAPTURED: dict[str, Any] = {
+    "in cond": in_cond,
+    "in scan": in_scan,
     "as it is": flex_attention,
     "a position": scored(lambda s, b, h, i, j: s + (i - j)),
     "an element for each head": scored(lambda s, b, h, i, j: s + BIAS[h]),

@@ -6,9 +6,13 @@ and nothing twice. A checkpoint counts, and ends its second pass by an exception
 
 from __future__ import annotations
 
+from stator.interp import policy
 from stator.pytorch import internals
 
-__all__ = ["active", "suspend"]
+__all__ = ["active", "checkpoint_at_work", "install", "suspend"]
+
+#: where the hook of a checkpoint comes from
+_OF_CHECKPOINTS = "torch.utils.checkpoint", "_checkpoint_hook.__init__.<locals>.pack_hook"
 
 
 def suspend(suspended: bool) -> bool:
@@ -19,3 +23,20 @@ def suspend(suspended: bool) -> bool:
 def active() -> bool:
     """Whether there is a hook that sees what is saved now."""
     return internals.top_saved_tensors_hooks(True) is not None
+
+
+def checkpoint_at_work() -> str | None:
+    """Whether a checkpoint counts what is saved, to find it again by its number when all runs a second time.
+
+    One that a hook of a module's has begun inside of a compiled call runs the module again without the frame hook: what
+    a trace of it would save in between has other numbers. A compiled function that the checkpoint itself calls is
+    called again with it.
+    """
+    hooks = internals.top_saved_tensors_hooks(True)
+    name = None if hooks is None else (getattr(hooks[0], "__module__", None), getattr(hooks[0], "__qualname__", None))
+    return "inside of a checkpoint" if name == _OF_CHECKPOINTS else None
+
+
+def install() -> None:
+    """Tell the policy of the frame hook."""
+    policy.BEGUN_INSIDE.append(checkpoint_at_work)

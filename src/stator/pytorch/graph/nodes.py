@@ -36,6 +36,8 @@ class GraphNodes:
         self.operations: dict[torch.fx.Node, Operation] = {}
         #: the nodes of parts of results
         self._parts: dict[tuple[torch.fx.Node, int | str], torch.fx.Node] = {}
+        #: what the program says of the nodes made in a block, for each that it is in
+        self.annotations: list[dict[str, object]] = []
         #: existing tensors that are in existing wrappers, by id: the wrapper, and the name of the attribute
         self.inner: dict[int, tuple[TracedValue, str]] = {}
 

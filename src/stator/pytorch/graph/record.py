@@ -105,6 +105,8 @@ def _emit(recorder: Recorder, call: Call, operation: Operation, outcome: Outcome
     recorder.nodes.operations[node] = operation
     operation.result = outcome.result
     node.meta = NodeMeta(operation.example, call_chain(trace.frame))
+    if recorder.nodes.annotations:
+        node.meta["custom"] = dict(recorder.nodes.annotations[-1])
     if operation.bindings:
         node.meta["unbacked_bindings"] = operation.bindings
     recorder.state.used = True

@@ -131,6 +131,12 @@ class Differentiated:
         recorder = self.space.trace.recorder
         return recorded(self.space, self.name, lambda: record_module(recorder, name, module, operands))
 
+    def runs_again(self, results: Sequence[Value]) -> None:
+        """Another node runs the function, and fails where the one of these results does, which nobody need read."""
+        fallible = self.body.recorder.effects.fallible
+        for result in results:
+            fallible.pop(result.operation.node, None)  # type: ignore[attr-defined]
+
     def arranged(self, leaves: Sequence[Value]) -> Value:
         """Values for each of the results, in the structure of what the function gives."""
         return unflatten(self.space, leaves, self.body.spec)
@@ -229,7 +235,9 @@ def _vjp(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
             spent = not retain_graph
             more = _like(space, name, cotangents, f.body.spec)
             with grad_mode(f.body.recorder.state.change, create_graph):
-                return unflatten(space, f.record("vjp", Pulled, more=more), f.spec)
+                pulled = f.record("vjp", Pulled, more=more)
+            f.runs_again(made)
+            return unflatten(space, pulled, f.spec)
 
     function = LinearMap(name, pull).as_function(space, _pulling)
     return f.answer(f.arranged(made[:count]), function, rest=made[count:])
@@ -273,7 +281,9 @@ def _linearize(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Val
     def push(tangents: list[Value]) -> Value:
         with whole(torch.func.linearize, name):
             more = _like(space, name, space.new_tuple(tangents), f.spec)
-            return f.arranged(f.record("jvp", Pushed, False, more=more)[len(f.outputs) :])
+            pushed = f.record("jvp", Pushed, False, more=more)
+            f.runs_again(made)
+            return f.arranged(pushed[len(f.outputs) :])
 
     return space.new_tuple([f.arranged(made), LinearMap(name, push).as_function(space, _pushing)])
 

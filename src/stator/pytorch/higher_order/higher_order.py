@@ -44,6 +44,8 @@ _REGIONS = os.path.join(_FOLDER, "invoke_subgraph.py")
 #: fronts elsewhere
 _FLEX = os.path.join(_ROOT, "nn", "attention", "flex_attention.py")
 _FRONT = {(_FLEX, "flex_attention"), (_FLEX, "create_mask")}
+#: by which a front tells that no compiler is at work, once
+_WARN = _FLEX, "_warn_once"
 #: by which a front, told that a compiler is at work, tells it which sizes are to be numbers
 _MARK = os.path.join(_ROOT, "_dynamo", "decorators.py"), "mark_static"
 
@@ -70,6 +72,8 @@ def intercept(host: Host) -> Handler | None:
         return _region if code.co_name == "invoke_subgraph_placeholder" else None
     if (code.co_filename, code.co_name) == _MARK:
         return _marked
+    if (code.co_filename, code.co_name) == _WARN:
+        return lambda space, args, kwargs: NONE
     return traced_or_whole(host, breaks_of(public_name(host)), _runs_whole) if _runs_whole(code) else None
 
 
