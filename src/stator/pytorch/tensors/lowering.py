@@ -51,7 +51,7 @@ class Call:
     """
 
     __slots__ = (
-        *("acts", "args", "exact", "function", "generator", "key", "kind", "kwargs"),
+        *("acts", "args", "composed", "exact", "function", "generator", "key", "kind", "kwargs"),
         *("metas", "only_raises", "operands", "reads_history", "swap", "target"),
     )
 
@@ -66,6 +66,8 @@ class Call:
         #: it goes through what autograd has recorded of its operands, and uses it up
         self.reads_history = False
         self.exact = True
+        #: an operand that no graph has (see `stator.pytorch.composed`): it says what the operation is
+        self.composed: Any = None
         #: the random generator that it is given to draw from
         self.generator: Value | None = None
         self.args: Args = ()
@@ -136,6 +138,8 @@ class Lowering:
             self.call.metas.append(meta)
             if meta is None:
                 self.memorable = False
+                if getattr(value, "composed", False):
+                    self.call.composed = value
         return Operand(index), (Operand, index)
 
     def sequence(self, value: Host) -> tuple[Nested, object]:

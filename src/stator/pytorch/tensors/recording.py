@@ -26,6 +26,8 @@ _STATIC_ONLY = ("on tensor with symbolic sizes", "expected to contain only concr
 def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Record a call with these arguments; the program's own errors are raised in it."""
     lower_call(space, call, args, kwargs)
+    if call.composed is not None:
+        return call.composed.perform(space, call.function, args, kwargs)
     try:
         return _recorded(space, call)
     except Unsupported as e:
