@@ -11,7 +11,7 @@ __all__ = ["install"]
 
 #: package → its files that register models, each in its `install()`
 _PARTS = {
-    "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks"),
+    "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks", "saved_hooks"),
     "distributed": ("collectives",),
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),
