@@ -218,6 +218,21 @@ _STATE = {
     "top_saved_tensors_hooks": Name(
         "torch._C._autograd._top_saved_tensors_default_hooks", FUNCTION, "whether there is one"
     ),
+    "push_saved_tensors_hooks": Name(
+        "torch._C._autograd._push_saved_tensors_default_hooks", FUNCTION, "a call that is modelled"
+    ),
+    "why_no_saved_hooks": Name(
+        "torch._C._autograd._saved_tensors_hooks_get_disabled_error_message",
+        FUNCTION,
+        "whether tensors that are saved may meet hooks: the error if not",
+    ),
+    "disable_saved_hooks": Name(
+        "torch._C._autograd._saved_tensors_hooks_disable",
+        FUNCTION,
+        "a call that is modelled",
+        public="autograd.graph.disable_saved_tensors_hooks",
+    ),
+    "enable_saved_hooks": Name("torch._C._autograd._saved_tensors_hooks_enable", FUNCTION, "a call that is modelled"),
     "tracing_state": Name("torch._C._get_tracing_state", FUNCTION, "whether torch.jit.trace is at work"),
     "is_tracing": Name("torch._C._is_tracing", FUNCTION, "a call that is modelled", public="torch.jit.is_tracing"),
     "eval_frame_callback": Name(

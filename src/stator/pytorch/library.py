@@ -13,6 +13,7 @@ __all__ = ["install"]
 _PARTS = {
     "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks"),
     "composed": ("masked",),
+    "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks", "saved_hooks"),
     "distributed": ("collectives",),
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),

@@ -15,6 +15,7 @@ from stator.pytorch.state import switches
 from stator.pytorch.state.function_modes import FunctionModes
 from stator.pytorch.state.program_hooks import ProgramHooks
 from stator.pytorch.state.state_probe import state_probe
+from stator.pytorch.state.switches import Calls
 
 if TYPE_CHECKING:
     import torch.fx
@@ -31,8 +32,6 @@ __all__ = ["SETTERS", "State", "grad_mode", "snapshot"]
 _AUTOCAST_DEVICES = ("cpu", "cuda")
 
 
-#: functions and what to call them with
-Calls: TypeAlias = list[tuple[Callable[..., object], tuple[object, ...]]]
 #: the value of one part of the state, which its setter takes
 Part: TypeAlias = Any
 
@@ -62,19 +61,11 @@ def _autocast_part(device: str) -> tuple[Callable[[], Part], Callable[[Part], Ca
     return read, calls
 
 
-def _switch_part(reader: Function, setter: Function) -> tuple[Callable[[], Part], Callable[[Part], Calls]]:
-    def read() -> Part:
-        answer = reader()
-        return tuple(answer) if type(answer) is list else answer
-
-    return read, lambda to: [(setter, ([*to] if type(to) is tuple else to,))]
-
-
 PARTS.update({f"autocast {device}": _autocast_part(device) for device in _AUTOCAST_DEVICES})
-PARTS.update({name: _switch_part(*pair) for name, pair in switches.SWITCHES.items()})
+PARTS.update({name: (switch.read, switch.calls) for name, switch in switches.SWITCHES.items()})
 
 #: setters of switches → the names of these
-_SWITCHED_BY = {setter: name for name, (_, setter) in switches.SWITCHES.items()}
+_SWITCHED_BY = {setter: name for name, switch in switches.SWITCHES.items() for setter in switch.setters}
 
 #: C functions that change the state: performed while tracing, and recorded in the graph
 SETTERS: dict[int, Function] = {
