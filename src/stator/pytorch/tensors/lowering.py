@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Args, Function, Host, Kwargs, Nested, Number, OperandMeta
     from stator.space.space import Space
 
-__all__ = ["Call", "Operand", "fill", "lower_call"]
+__all__ = ["OPAQUE", "Call", "Lowering", "Operand", "fill", "lower_call"]
 
 _NUMBERS = (int, float, complex, bool)
 _PLAIN = frozenset({int, float, complex, bool, str, type(None), type(...)})
 _ATOMS = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+#: classes of objects that only torch's own Functions are given, as they are (device meshes)
+OPAQUE: set[type] = set()
 
 
 class Operand:
