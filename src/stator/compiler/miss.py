@@ -60,7 +60,12 @@ def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[H
     if compile_region.runs_eagerly(code):
         return None
     stance = current_stance()
-    if stance in ("force_eager", "eager_on_recompile"):
+    if stance == "force_eager":
+        return None
+    shared = compile_region.adopt(code, function, args)
+    if shared is not None:
+        return shared
+    if stance == "eager_on_recompile":
         return None
     if stance == "fail_on_recompile":
         raise RuntimeError(_recompile_text(compile_region, function, code, args))
