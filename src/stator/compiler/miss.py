@@ -73,7 +73,8 @@ def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[H
     config = compile_region.config
     if config.disable:
         return None
-    if stance != "default" and not compile_region.is_first and is_first_call(compile_region.state_of(code), code, args):
+    states = compile_region.state_of(code), compile_region.pool.state_of(code)
+    if stance != "default" and not compile_region.is_first and is_first_call(*states, code, args):
         if stance == "eager_then_compile":
             return None
         compile_region = compile_region.for_first_calls()
