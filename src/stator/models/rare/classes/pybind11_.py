@@ -23,7 +23,7 @@ from stator.space.attributes import attribute_name
 from stator.space.facts import fixed
 from stator.space.host_types import Host
 from stator.space.operands import bool_value
-from stator.space.protocol import MODELS, NONE, NOT_IMPLEMENTED, Handler, builtin, models, register
+from stator.space.protocol import MODELS, NONE, NOT_IMPLEMENTED, Handler, builtin, handler_of, models, register
 from stator.space.space import Space
 from stator.space.value import Constant, Known, Unsupported, Value
 
@@ -132,9 +132,13 @@ def _model(meta: type) -> None:
         )
 
     def call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        """An object is made in C++: nothing is known of it, unless it is a member of an enumeration."""
+        """An object is made in C++: nothing is known of it, unless it is a member of an enumeration, or has a model."""
         cls, *rest = [arg.force() for arg in args]
         host: type = cls.as_host(space)
+        handler = handler_of(host)
+        made = None if handler is None else handler(space, rest, kwargs)
+        if made is not None:
+            return made
         if _is_enumeration(host) and not kwargs and all(isinstance(arg, Constant) for arg in rest):
             return space.run_known(host, rest)
         raise Unsupported(errors.UnsupportedCCall(class_name(host)))
