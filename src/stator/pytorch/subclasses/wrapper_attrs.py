@@ -113,7 +113,7 @@ def _description(space: Space, item: Host) -> Value | None:
     for name, part in vars(item).items():
         if any(map(is_symbol, leaves_of(part))):
             value.attr_dict(space).table.put(space, name, Constant(name), _Unknown(type(item), name))
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 class _Unknown(Value):
