@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stator import errors
+from stator.compiler.constant_result import constant_result
 from stator.marks import functions, stance
 from stator.space.host_types import Host, HostCallable
 from stator.space.protocol import INTERCEPTS, Handler, register
@@ -32,7 +33,7 @@ def _intercept(host: Host) -> Handler | None:
 
         return refuse
     if "_stator_constant_result" in host.__dict__ or "_dynamo_marked_constant" in host.__dict__:
-        return lambda space, args, kwargs: space.run_known(host, args, kwargs)
+        return constant_result(host)
     return None
 
 

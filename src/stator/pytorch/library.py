@@ -15,7 +15,8 @@ _RARE = {"distributed.placements": "torch.distributed.tensor.placement_types"}
 
 #: package → its files that register models, each in its `install()`
 _PARTS = {
-    "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks"),
+    "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks", "saved_hooks"),
+    "composed": ("masked",),
     "distributed": ("collectives",),
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),

@@ -34,13 +34,6 @@ class FieldDescriptor(Named):
     """
 
     __slots__ = ()
-    ALWAYS_EXISTING = True
-
-    @classmethod
-    def from_host(cls, space: Space, host: Host, source: Source) -> FieldDescriptor:
-        self = cls(host, source)
-        space.guard_identity(self)
-        return self
 
     def describe(self) -> str:
         return f"attribute {self.qualname}"

@@ -116,7 +116,7 @@ class _Application:
     def without_gradient(self) -> Value:
         """`forward` without the recording of gradients; an input among the results is given as another tensor."""
         space = self.space
-        with global_state.without_gradients(self.recorder.state.change):
+        with global_state.grad_mode(self.recorder.state.change, False):
             result = self.forward()
             dirty = self.context.listed(space, "dirty_tensors")
             parts = [self.plain_output(part, dirty) for part in self.results(result)]
@@ -147,7 +147,7 @@ class _Application:
         """Trace both methods, each into a graph of its own, and record the node that applies them."""
         space, recorder, plan = self.space, self.recorder, self.plan
         forward = Subgraph(recorder)
-        with forward.recording(), global_state.without_gradients(recorder.state.switch):
+        with forward.recording(), global_state.grad_mode(recorder.state.switch, False):
             result = self.forward()
         parts = self.results(result)
         outputs = tensors_among(parts)

@@ -38,16 +38,9 @@ _OF_MEMBERS = frozenset(
 
 @models(INSTANCE_METHOD)
 class InstanceMethod(Named):
-    """A callable that is a method where a class has it (`PyInstanceMethod_Type`), known by identity."""
+    """A callable that is a method where a class has it (`PyInstanceMethod_Type`)."""
 
     __slots__ = ()
-    ALWAYS_EXISTING = True
-
-    @classmethod
-    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
-        self = cls(host, source)
-        space.guard_identity(self)
-        return self
 
     def function(self, space: Space) -> Value:
         """The callable."""
