@@ -17,6 +17,7 @@ _PARTS = {
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),
     "modules": ("optim", "recurrent", "scripted"),
+    "sequences": ("calls",),
     "shapes": ("functions",),
     "state": ("random_state", "generators"),
     "subclasses": ("construction", "examination", "new_wrapper"),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function, Host
     from stator.space.space import Space
 
-__all__ = ["call_hook", "function_handler", "intercept", "method_handler"]
+__all__ = ["call_hook", "function_handler", "importable", "intercept", "method_handler"]
 
 _known: dict[int, Handler] = {}
 _kept: list[Host] = []
@@ -102,7 +102,7 @@ def _tensor_function(host: Host, name: str) -> Handler | None:
 
 def function_handler(host: Host) -> Callable[[Space, list[Value], dict[str, Value]], Value]:
     """A function that becomes a `call_function` node."""
-    target = _importable(host)
+    target = importable(host)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         result = dispatched(space, host, args, kwargs)
@@ -111,7 +111,7 @@ def function_handler(host: Host) -> Callable[[Space, list[Value], dict[str, Valu
     return handler
 
 
-def _importable(host: Host) -> Any:
+def importable(host: Host) -> Any:
     """The function; or the operator of its name, where that names another function, or none, in torch."""
     name = getattr(host, "__name__", "")
     if getattr(internals.VariableFunctions, name, None) is host and getattr(torch, name, None) is not host:
