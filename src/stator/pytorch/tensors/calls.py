@@ -132,8 +132,9 @@ def method_handler(host: Host, name: str) -> Handler:
         overridden = dispatched(space, host, args, kwargs)
         if overridden is not None:
             return overridden
-        result = record(space, Call(host, kind, target, swap), args, kwargs)
-        if name not in tables.METADATA and not _is_expected(result):
+        call = Call(host, kind, target, swap)
+        result = record(space, call, args, kwargs)
+        if call.composed is None and name not in tables.METADATA and not _is_expected(result):
             raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(host), "it gives no tensor"))
         return result
 
@@ -149,6 +150,9 @@ def _refusal(host: Host, name: str) -> Handler:
     make = tables.REFUSED[name]
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        tensor: Any = args[0].force() if args else None
+        if getattr(tensor, "composed", False):
+            return tensor.perform(space, host, args, kwargs)  # type: ignore[no-any-return]
         raise Unsupported(make(describe_callable(host)))
 
     return handler
