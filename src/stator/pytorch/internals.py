@@ -255,6 +255,10 @@ _FUNCTIONS = {
     "nested_from_mask": Name("torch._nested_tensor_from_mask", FUNCTION, "a call that is modelled"),
     "left_aligned": Name("torch._nested_tensor_from_mask_left_aligned", FUNCTION, "a call that is modelled"),
     "encoder_layer": Name("torch._transformer_encoder_layer_fwd", FUNCTION, "a call that is modelled"),
+    "make_quantized": Name("torch._make_per_tensor_quantized_tensor", FUNCTION, "a quantised tensor made of integers"),
+    "make_quantized_by_channel": Name(
+        "torch._make_per_channel_quantized_tensor", FUNCTION, "a quantised tensor made of integers"
+    ),
     "clone_all": Name("torch._foreach_clone", FUNCTION, "copies of what a graph writes, quickly"),
     "sym_sqrt": Name("torch._sym_sqrt", FUNCTION, "the root of a symbolic size", takes=1),
     "assume": Name("torch._check", FUNCTION, "a bound of a symbolic size", takes=1),

@@ -22,12 +22,17 @@ __all__ = ["record", "record_method"]
 #: how operations word that they cannot be run on symbolic sizes at all
 _STATIC_ONLY = ("on tensor with symbolic sizes", "expected to contain only concrete integers")
 
+#: functions all of whose operands are sizes: `torch.zeros(2, batch_sizes[0])`
+_OF_SIZES = frozenset({torch.zeros, torch.ones, torch.empty, torch.rand, torch.randn})
+
 
 def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Record a call with these arguments; the program's own errors are raised in it."""
     lower_call(space, call, args, kwargs)
     if call.composed is not None:
         return call.composed.perform(space, call.function, args, kwargs)
+    if call.operands and call.function in _OF_SIZES:
+        call = with_numbers(space, call) or call  # a number read elsewhere is the same number here
     try:
         return _recorded(space, call)
     except Unsupported as e:
