@@ -15,7 +15,7 @@ _PARTS = {
     "distributed": ("collectives",),
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),
-    "modules": ("optim", "recurrent", "scripted"),
+    "modules": ("module_hooks", "optim", "recurrent", "scripted"),
     "shapes": ("functions",),
     "state": ("random_state", "generators"),
     "subclasses": ("construction", "examination", "new_wrapper"),
