@@ -20,7 +20,7 @@ _PARTS = {
     "distributed": ("calls", "groups", "meshes", "options", "work"),
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),
-    "modules": ("optim", "recurrent", "scripted"),
+    "modules": ("module_hooks", "optim", "recurrent", "scripted"),
     "sequences": ("calls",),
     "shapes": ("functions",),
     "state": ("random_state", "generators"),

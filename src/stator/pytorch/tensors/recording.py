@@ -57,15 +57,22 @@ def _recorded(space: Space, call: Call) -> Value:
     recorder = space.trace.recorder
     try:
         return recorder.record(call)
-    except Failure as failure:
-        if any(words in str(failure.error) for words in _STATIC_ONLY):
-            recorder.shapes.need_numbers(call.operands)
-        rely_on_all(call.operands)
-        raise eager_error(space, call, failure) from None
+    except Failure as e:
+        failure: Failure | None = e
     except Unsupported as e:
         if _is_static_only(e.brk):
             recorder.shapes.need_numbers(call.operands)
         raise
+    # Not while the failure is being handled: it would be the context of the program's own error, and the traceback of
+    # each would hold the other, with all frames of the tracer and the program's tensors, until the next collection.
+    assert failure is not None
+    try:
+        if any(words in str(failure.error) for words in _STATIC_ONLY):
+            recorder.shapes.need_numbers(call.operands)
+        rely_on_all(call.operands)
+        raise eager_error(space, call, failure)
+    finally:
+        failure = None
 
 
 def record_method(space: Space, name: str, *args: object, **kwargs: object) -> Any:
