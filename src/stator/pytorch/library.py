@@ -6,12 +6,17 @@ import sys
 from importlib import import_module
 
 from stator.pytorch.tensors.subclass import let_modes_override
+from stator.space.rare import announce
 
 __all__ = ["install"]
 
+#: file → what it is about, if not for which it is not imported (see `stator.space.rare`)
+_RARE = {"distributed.placements": "torch.distributed.tensor.placement_types"}
+
 #: package → its files that register models, each in its `install()`
 _PARTS = {
-    "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks"),
+    "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks", "saved_hooks"),
+    "composed": ("masked",),
     "distributed": ("collectives",),
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),
@@ -25,6 +30,7 @@ _PARTS = {
 
 def install() -> None:
     """Register them all."""
+    announce("stator.pytorch", _RARE)
     for package, parts in _PARTS.items():
         for part in parts:
             _install(package, part)

@@ -21,6 +21,7 @@ from stator.pytorch.graph.graph_module import graph_module
 from stator.pytorch.graph.inputs import grouped, members_last
 from stator.pytorch.graph.linked import check_outputs
 from stator.pytorch.graph.located import Located
+from stator.pytorch.graph.regions import Regions
 from stator.pytorch.graph.unread import unread_results
 from stator.pytorch.graph.versions import counting_writes
 from stator.pytorch.tensors.classes import overrides_functions
@@ -52,6 +53,7 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     settle_grad_mode(recorder)
     inputs = members_last(recorder.nodes.inputs.take_used(recorder.shapes.binders))
     refuse_strangers(graph)
+    recorder.trace.extension(Regions).outline()
     graph.lint()
     root = torch.nn.Module()
     for name, item in recorder.nodes.attributes.items():

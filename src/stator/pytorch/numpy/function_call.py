@@ -22,6 +22,8 @@ from stator.space.value import Constant, Raised, Value
 from stator.space.warning_trap import left_to_run_time
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import torch
 
     from stator.pytorch.types import Host
@@ -64,24 +66,36 @@ class _Asked:
         self.host = host
         #: what tells of floating-point errors (see float_flags)
         self.errors = QUIET
-        call, arguments = self.lowered(args, kwargs)
-        answer = self.known(host, call) if not call.operands else self.asked(host, call, arguments)
+        self.settled: Value | None = None
+        answer, known = None if kwargs else self.of_numbers(host, args), True
+        if answer is None:
+            call, arguments = self.lowered(args, kwargs)
+            known = not call.operands
+            answer = self.known(host, call.args, call.kwargs) if known else self.asked(host, call, arguments)
         if answer is None:
             raise refusal(name, "what NumPy gives depends on the contents")
         if answer.error is not None:
             raise Raised(space.exception(answer.error))
         self.answer = answer
-        self.settled: Value | None = None
         if answer.result is NotImplemented:
             self.settled = NOT_IMPLEMENTED
-        elif not call.operands and not isinstance(answer.result, np.ndarray | tuple | list):
+        elif known and not isinstance(answer.result, np.ndarray | tuple | list):
             self.settled = space.fresh(answer.result)
 
-    def known(self, host: Host, call: Call) -> Answer:
+    def of_numbers(self, host: Host, args: list[Value]) -> Answer | None:
+        """What NumPy gives for known scalars of its own, and numbers, where that is a scalar too: it runs for real."""
+        values = [arg.force() for arg in args]
+        hosts = [value.host for value in values if value.constant]
+        if len(hosts) < len(values) or not any(type(number) in SCALARS for number in hosts):
+            return None
+        answer = self.known(host, hosts, {})
+        return None if isinstance(answer.result, np.ndarray | tuple | list) else answer
+
+    def known(self, host: Host, args: Sequence[Host], kwargs: dict[str, Host]) -> Answer:
         """What NumPy gives for operands that are known."""
         mind_errors(self.space, self.name)
         warned: set[type] = set()
-        answer = computed(host, call.args, call.kwargs, warned)
+        answer = computed(host, tuple(args), kwargs, warned)
         left_to_run_time(self.space, warned, f"numpy.{self.name}")
         return answer
 

@@ -15,6 +15,7 @@ from stator.pytorch.state import switches
 from stator.pytorch.state.function_modes import FunctionModes
 from stator.pytorch.state.program_hooks import ProgramHooks
 from stator.pytorch.state.state_probe import state_probe
+from stator.pytorch.state.switches import Calls
 
 if TYPE_CHECKING:
     import torch.fx
@@ -26,13 +27,11 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Args, Function, Host, Kwargs
     from stator.space.interfaces import Trace, Writer
 
-__all__ = ["SETTERS", "State", "snapshot", "without_gradients"]
+__all__ = ["SETTERS", "State", "grad_mode", "snapshot"]
 
 _AUTOCAST_DEVICES = ("cpu", "cuda")
 
 
-#: functions and what to call them with
-Calls: TypeAlias = list[tuple[Callable[..., object], tuple[object, ...]]]
 #: the value of one part of the state, which its setter takes
 Part: TypeAlias = Any
 
@@ -62,19 +61,11 @@ def _autocast_part(device: str) -> tuple[Callable[[], Part], Callable[[Part], Ca
     return read, calls
 
 
-def _switch_part(reader: Function, setter: Function) -> tuple[Callable[[], Part], Callable[[Part], Calls]]:
-    def read() -> Part:
-        answer = reader()
-        return tuple(answer) if type(answer) is list else answer
-
-    return read, lambda to: [(setter, ([*to] if type(to) is tuple else to,))]
-
-
 PARTS.update({f"autocast {device}": _autocast_part(device) for device in _AUTOCAST_DEVICES})
-PARTS.update({name: _switch_part(*pair) for name, pair in switches.SWITCHES.items()})
+PARTS.update({name: (switch.read, switch.calls) for name, switch in switches.SWITCHES.items()})
 
 #: setters of switches → the names of these
-_SWITCHED_BY = {setter: name for name, (_, setter) in switches.SWITCHES.items()}
+_SWITCHED_BY = {setter: name for name, switch in switches.SWITCHES.items() for setter in switch.setters}
 
 #: C functions that change the state: performed while tracing, and recorded in the graph
 SETTERS: dict[int, Function] = {
@@ -268,20 +259,25 @@ class State:
         return lines + [f"{writer.const(step)}()"] * abs(self.nesting)
 
 
-class without_gradients:
-    """Gradients are not recorded meanwhile; `change` is how the recorder changes the state."""
+class grad_mode:
+    """Gradients are recorded meanwhile, or not.
 
-    def __init__(self, change: Function) -> None:
+    Args:
+        change: how the state changes: `State.change`, with nodes of the graph, or `State.switch`, without.
+    """
+
+    def __init__(self, change: Function, enabled: bool) -> None:
         self.change = change
+        self.enabled = enabled
 
     def __enter__(self) -> None:
         self.before = torch.is_grad_enabled()
-        if self.before:
-            self.change(internals.set_grad_enabled, [False])
+        if self.before is not self.enabled:
+            self.change(internals.set_grad_enabled, [self.enabled])
 
     def __exit__(self, *exc: object) -> None:
-        if self.before:
-            self.change(internals.set_grad_enabled, [True])
+        if self.before is not self.enabled:
+            self.change(internals.set_grad_enabled, [self.before])
 
 
 #: the innermost level of forward-mode differentiation: tensors have tangents only while there is one

@@ -41,6 +41,8 @@ class TensorValue(Value):
 
     __slots__ = ("_attrs", "_fake", "_node", "fields", "host", "meta", "operation", "path", "recorder", "root")
     CACHED_WEAKLY = True
+    #: whether it is in no graph itself, but as the tensors that it is made of (see `stator.pytorch.composed`)
+    composed = False
 
     def __init__(self, recorder: Recorder, cls: type, meta: TensorMeta | None) -> None:
         self.cls = cls
@@ -162,6 +164,8 @@ class TensorValue(Value):
             writer.name_value(self, name)
             for line in rebound.lines(writer, name, self.requires_grad):
                 writer.line(line)
+        elif self.composed:
+            name = self.made(writer)
         elif self.cls is torch.Tensor or is_wrapper(self.cls):
             if not (self.cls is torch.Tensor or is_traceable(self.cls) or self.recorder.keeps_order):
                 return super().reconstruct(writer)
@@ -176,6 +180,10 @@ class TensorValue(Value):
             for key, value in self.fields.items():
                 writer.line(f"{name}.{key} = {writer.expr(value)}")
         return name
+
+    def made(self, writer: Writer) -> str:
+        """The name of one that generated code makes of the tensors it is made of."""
+        raise NotImplementedError
 
     def effects(self, writer: Writer) -> list[str]:
         assert self.source is not None
