@@ -32,11 +32,11 @@ def test_the_number_of_a_new_object_as_text():
     def f():
         plain = Plain()
         number = id(plain)
-        return plain, f"{number}", str(number), repr(id(plain)), f"{number:#x}", f"<{id(plain)!r:>20}>", format(number)
+        return plain, f"{number}", str(number), repr(id(plain)), f"{number:#x}", f"<{id(plain):>20}>", format(number)
 
     plain, *texts = graphed(f)
     number = id(plain)
-    assert texts == [f"{number}", str(number), repr(number), f"{number:#x}", f"<{number!r:>20}>", format(number)]
+    assert texts == [f"{number}", str(number), repr(number), f"{number:#x}", f"<{number:>20}>", format(number)]
 
 
 def test_new_objects_in_containers():
