@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
+from stator.pytorch import single_steps
 from stator.pytorch.tensors.subclass import let_modes_override
 from stator.space.rare import announce
 
@@ -32,6 +33,7 @@ _PARTS = {
 def install() -> None:
     """Register them all."""
     announce("stator.pytorch", _RARE)
+    single_steps.install()
     for package, parts in _PARTS.items():
         for part in parts:
             _install(package, part)
