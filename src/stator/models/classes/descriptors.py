@@ -82,6 +82,9 @@ class FieldDescriptor(Named):
                 raise self._unset(space, instance)
             return value
         if instance.source is None:
+            found = instance.get_field(space, self.name) if slots is None else None
+            if found is not None:
+                return found
             if slots is None:
                 raise self.unmodelled(instance)
             raise self._unset(space, instance)

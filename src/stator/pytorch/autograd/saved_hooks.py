@@ -6,8 +6,15 @@ and nothing twice. A checkpoint counts, and ends its second pass by an exception
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from stator.interp import policy
 from stator.pytorch import internals
+from stator.space.protocol import register
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+    from stator.space.value import Value
 
 __all__ = ["active", "checkpoint_at_work", "install", "suspend"]
 
@@ -37,6 +44,16 @@ def checkpoint_at_work() -> str | None:
     return "inside of a checkpoint" if name == _OF_CHECKPOINTS else None
 
 
+def _push(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """Hooks for what is saved from now on: an error where the program has said that there are to be none."""
+    space.trace.recorder.state.rely(("saved hooks",))
+    message = internals.why_no_saved_hooks()
+    if message is not None:
+        raise space.error(RuntimeError, message)
+    return None
+
+
 def install() -> None:
-    """Tell the policy of the frame hook."""
+    """Register the model, and tell the policy of the frame hook."""
+    register(internals.push_saved_tensors_hooks, _push)
     policy.BEGUN_INSIDE.append(checkpoint_at_work)

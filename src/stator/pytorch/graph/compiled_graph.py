@@ -100,11 +100,12 @@ def leaving_state_alone(compiled: Function) -> Function:
     """An exception must not leave the global state as the middle of the graph has made it."""
 
     def run(*args: object) -> Nested:
-        before, level = global_state.snapshot(), internals.forward_level()
+        before, level, nesting = global_state.snapshot(), internals.forward_level(), global_state.autocast_nesting()
         try:
             return compiled(*args)
         except BaseException:
             global_state.apply(before)
+            global_state.leave_autocast(nesting)
             while internals.forward_level() > level:
                 exit_dual_level()
             raise
