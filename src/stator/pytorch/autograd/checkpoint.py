@@ -19,6 +19,7 @@ from stator.pytorch import internals
 from stator.pytorch.autograd import checkpoint_policy
 from stator.pytorch.autograd.checkpoint_policy import Policies, policies_of
 from stator.pytorch.autograd.reentrant import run_reentrant, warn_if_lost
+from stator.pytorch.autograd.saved_hooks import SavedHooks
 from stator.space.protocol import TRUE, register
 from stator.space.value import Constant, Unsupported, Value
 
@@ -75,7 +76,11 @@ def _run(space: Space, args: list[Value], kwargs: dict[str, Value], own: dict[st
     recorder = space.trace.recorder
     before, last = _Acts(recorder), internals.root(recorder.nodes.graph).prev
     if not reentrant:
-        result = space.call(args[0], args[1:], kwargs)
+        hooks = space.trace.extension(SavedHooks)
+        if hooks.inside("transform"):
+            raise _refusal("it sets hooks, in a transform that allows none")
+        with hooks.entered("checkpoint"):
+            result = space.call(args[0], args[1:], kwargs)
     elif kwargs:
         raise _refusal("it is reentrant, and has named arguments")
     else:

@@ -6,6 +6,7 @@ and nothing twice. A checkpoint counts, and ends its second pass by an exception
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from stator.interp import policy
@@ -13,13 +14,36 @@ from stator.pytorch import internals
 from stator.space.protocol import register
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stator.space.interfaces import Trace
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["active", "checkpoint_at_work", "install", "suspend"]
+__all__ = ["SavedHooks", "active", "checkpoint_at_work", "install", "suspend"]
 
 #: where the hook of a checkpoint comes from
 _OF_CHECKPOINTS = "torch.utils.checkpoint", "_checkpoint_hook.__init__.<locals>.pack_hook"
+
+
+class SavedHooks:
+    """What the program is in: checkpoints, which set hooks, and transforms of torch.func, which refuse to run so."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._inside: list[str] = []
+
+    def inside(self, kind: str) -> bool:
+        """Whether the program is in a "checkpoint", or in a "transform"."""
+        return kind in self._inside
+
+    @contextmanager
+    def entered(self, kind: str) -> Iterator[None]:
+        """The program is in one meanwhile."""
+        self._inside.append(kind)
+        try:
+            yield
+        finally:
+            self._inside.pop()
 
 
 def suspend(suspended: bool) -> bool:

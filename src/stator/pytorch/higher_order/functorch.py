@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import os
+from contextlib import nullcontext
 from types import BuiltinFunctionType
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ import torch
 from stator import errors
 from stator.interp import policy
 from stator.pytorch import internals
+from stator.pytorch.autograd.saved_hooks import SavedHooks
 from stator.pytorch.graph.subgraph import record_module
 from stator.pytorch.higher_order.body import Body, breaks_of, flatten, recorded, refusal, unflatten, whole
 from stator.pytorch.higher_order.transformed import Derivatives, Pulled, Pushed, Transformed
@@ -63,6 +65,9 @@ class Differentiated:
 
     def trace(self, function: Value, args: list[Value], kwargs: dict[str, Value], has_aux: Value) -> None:
         """Trace a call of the function."""
+        hooks = self.space.trace.extension(SavedHooks)
+        if self.marked and hooks.inside("checkpoint"):
+            raise refusal(self.name, "it is called in a checkpoint, and runs with no hooks on saved tensors")
         chosen = self.chosen(len(args))
         inner: dict[int, Value] = {}
         # The graph's first inputs are the primals: so these are made first.
@@ -72,7 +77,8 @@ class Differentiated:
         parts = self.space.new_tuple([args[i] for i in chosen])
         self.all_spec = flatten(self.space, parts)[1]
         self.spec = flatten(self.space, args[chosen[0]])[1] if isinstance(self.argnums, int) else self.all_spec
-        with grad_mode(self.body.recorder.state.switch, True):
+        backward = hooks.entered("transform") if self.marked else nullcontext()
+        with backward, grad_mode(self.body.recorder.state.switch, True):
             self.body.trace(function, [inner[i] for i in range(len(args))], kwargs, once=True)
         if self.space.known(has_aux.force()) is not False:
             self.split_aux()
