@@ -14,7 +14,7 @@ from stator.pytorch.numpy import array_calls
 from stator.pytorch.numpy.array_calls import name_of, numpy_dtype, refusal
 from stator.pytorch.numpy.array_value import FIELDS, SCALARS, ArrayValue
 from stator.pytorch.numpy.function_call import astype, call, mind_errors
-from stator.pytorch.state.global_state import function_modes
+from stator.pytorch.state.function_modes import active
 from stator.pytorch.tensors.calls import function_handler
 from stator.pytorch.tensors.lowering import NUMBER_TYPES, STAND_INS
 from stator.pytorch.tensors.recording import record_method
@@ -190,7 +190,7 @@ def _to_tensor(host: Host, copies: bool, otherwise: Handler | None) -> Handler:
         array = args[0].force() if args else None
         if not isinstance(array, ArrayValue):
             return None if otherwise is None else otherwise(space, args, kwargs)
-        if len(args) != 1 or not kwargs.keys() <= {"dtype", "device"} or function_modes():
+        if len(args) != 1 or not kwargs.keys() <= {"dtype", "device"} or active():
             raise Unsupported(errors.UnsupportedTensorOperation(f"torch.{host.__name__}", "of an array, with options"))
         if array.cls is not np.ndarray and host is torch.from_numpy:
             raise space.error(TypeError, f"expected np.ndarray (got {array.cls.__qualname__})")
