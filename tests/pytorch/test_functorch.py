@@ -106,6 +106,8 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "grad of a parameter": lambda a: grad(lambda y: (y * PARAMETER).sin().sum())(a).sum(),
     "grad of a dict": lambda a: grad(lambda d: (d["p"] * d["q"][0]).sum())({"p": a, "q": [a + 1]}),
     "argnums": lambda a: grad(lambda p, q, k=1: (p * q * k).sum(), argnums=(0, 1))(a, a + 1, k=3),
+    "in another order": lambda a: grad(lambda p, q: (p * p * q).sum(), argnums=(-1, 0))(a, a + 1),
+    "jacobians in another order": lambda a: torch.func.jacrev(lambda p, q: p * p * q, argnums=(1, 0))(a, a + 1),
     "the last argument": lambda a: grad(lambda p, q: (p * q).sum(), argnums=-1)(a, a + 1),
     "grad and value": lambda a: grad_and_value(lambda y: ((y**2).sum(), {"aux": y + 1}), has_aux=True)(a),
     "grad of grad": lambda a: grad(lambda y: grad(lambda z: (z**3 * y).sum())(y).sum())(a),

@@ -23,8 +23,10 @@ def substitute(original: Host, replacement: HostCallable) -> None:
 
 
 def _intercept(host: Host) -> Handler | None:
-    if host.__dict__.get("_dynamo_forbidden") or host is stance.change:
+    if host is stance.change:
         return _refuse_change
+    if host.__dict__.get("_dynamo_forbidden") and host.__name__ not in _MARKING:
+        return _refuse_change if _is_torchs(host) else _forbidden(host)
     reason = host.__dict__.get("_stator_disabled") or _torch_mark(host)
     if reason is not None:
 
@@ -35,6 +37,28 @@ def _intercept(host: Host) -> Handler | None:
     if "_stator_constant_result" in host.__dict__ or "_dynamo_marked_constant" in host.__dict__:
         return constant_result(host)
     return None
+
+
+#: functions that torch forbids as it could not heed them: they write attributes, which later calls find
+_MARKING = frozenset({"mark_dynamic", "mark_unbacked"})
+
+
+#: the files of torch's functions that change the stance
+_STANCES = ("_dynamo/decorators.py", "_dynamo/eval_frame.py", "compiler/__init__.py")
+
+
+def _is_torchs(host: Host) -> bool:
+    """Whether it is one of torch's functions that change the stance, or what one of them has decorated."""
+    return host.__code__.co_filename.endswith(_STANCES)
+
+
+def _forbidden(host: Host) -> Handler:
+    """Of a function that the program forbids: torch says so, in these words."""
+
+    def refuse(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        raise Raised(space.exception(AssertionError(f"Attempt to trace forbidden callable {host}")))
+
+    return refuse
 
 
 def _refuse_change(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from stator.pytorch.types import Args, Fake, Function, Kwargs, Nested, Operator
 
-__all__ = ["FakeMode"]
+__all__ = ["FakeMode", "let_go"]
 
 
 class _Unnamed(internals.Source):
@@ -223,3 +223,8 @@ class FakeMode(Mode, internals.FakeTensorMode):
         """From now on there may be symbols."""
         self.shape_env = shape_env
         self.static_shapes = False
+
+
+def let_go(mode: internals.FakeTensorMode) -> None:
+    """The mode meets no more existing tensors: it watches none any more, as torch does not swap tensors that are."""
+    mode.fake_tensor_converter.meta_converter.describer.lookup_tensor.clear()

@@ -95,7 +95,7 @@ class _Asked:
         """What NumPy gives for operands that are known."""
         mind_errors(self.space, self.name)
         warned: set[type] = set()
-        answer = computed(host, args, kwargs, warned)
+        answer = computed(host, tuple(args), kwargs, warned)
         left_to_run_time(self.space, warned, f"numpy.{self.name}")
         return answer
 

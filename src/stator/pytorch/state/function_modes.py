@@ -5,8 +5,8 @@
 
 A default device that the program sets by `with torch.device(…)` is such a mode. Default devices that are active when a
 trace begins stay active, outside of those that are entered in it. Where other modes are active then, all of them are
-taken from torch while the trace goes on, and are traced as if the program had just entered them. Generated code does the
-same: torch has them back for what follows the graph.
+taken from torch while the trace goes on, and are traced as if the program had just entered them. Generated code does
+the same: torch has them back for what follows the graph.
 """
 
 from __future__ import annotations
