@@ -25,7 +25,7 @@ _PARTS = {
     "sequences": ("calls",),
     "shapes": ("functions",),
     "state": ("random_state", "generators"),
-    "subclasses": ("construction", "examination", "new_wrapper"),
+    "subclasses": ("construction", "examination", "new_wrapper", "own_functions"),
     "tensors": ("checks", "subclass"),
 }
 
@@ -38,7 +38,8 @@ def install() -> None:
         for part in parts:
             _install(package, part)
     if "numpy" in sys.modules:  # torch has imported it, if it is there: else its models cannot be imported
-        _install("numpy", "arrays")
+        for part in ("arrays", "conversions"):
+            _install("numpy", part)
     let_modes_override()
 
 
