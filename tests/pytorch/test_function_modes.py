@@ -216,6 +216,11 @@ def test_gradients_within_a_mode(backend: str) -> None:
     torch.testing.assert_close(x.grad, 1 - 2 * x.detach())
 
 
+def test_inductor_within_a_mode() -> None:
+    compiled, x = stator.compile(added, backend="inductor", fullgraph=True), torch.arange(4.0).reshape(2, 2)
+    assert_same(run_within([Named()], compiled, x), run_within([Named()], added, x), "inductor", rtol=1e-6)
+
+
 def test_a_graph_that_fails_within_a_mode_is_undone() -> None:
     def program(x: Any, i: Any) -> Any:
         return torch.add(x[i], 1)

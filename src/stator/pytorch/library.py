@@ -38,7 +38,7 @@ def install() -> None:
         for part in parts:
             _install(package, part)
     if "numpy" in sys.modules:  # torch has imported it, if it is there: else its models cannot be imported
-        for part in ("arrays", "conversions"):
+        for part in ("arrays", "conversions", "generators"):
             _install("numpy", part)
     let_modes_override()
 
