@@ -157,8 +157,9 @@ def _seed(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     generator, host = args[0].force(), np.random.RandomState
     given, named = _known(space, host.seed, args[1:], kwargs)
     seeds = [*given, *named.values()]
-    fits = isinstance(generator, GeneratorValue) and (generator.source is None or _holds_default(space, generator))
-    if not fits or not seeds or not all(type(seed) in (int, tuple) for seed in seeds):
+    if not seeds or not all(type(seed) in (int, tuple) for seed in seeds) or not isinstance(generator, GeneratorValue):
+        raise _refusal(host.seed)
+    if generator.source is not None and not _holds_default(space, generator):
         raise _refusal(host.seed)
     with host_errors(space, Exception):
         made = host()
