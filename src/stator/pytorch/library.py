@@ -23,6 +23,7 @@ _PARTS = {
     "higher_order": ("functorch", "higher_order", "vmap"),
     "modules": ("module_hooks", "optim", "recurrent", "scripted"),
     "sequences": ("calls",),
+    "objects": ("storages",),
     "shapes": ("functions",),
     "state": ("random_state", "generators"),
     "subclasses": ("construction", "examination", "new_wrapper", "own_functions"),

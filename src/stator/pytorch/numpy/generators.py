@@ -175,12 +175,12 @@ def _holds_default(space: Space, generator: Value) -> bool:
 
 
 def _draws_by_default(generator: Host) -> bool:
-    return type(generator) is np.random.RandomState and type(generator._bit_generator) is np.random.MT19937
+    return type(generator) is np.random.RandomState and generator.get_state(legacy=False)["bit_generator"] == "MT19937"
 
 
 def _seed_numpys_own(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`np.random.seed(seed)`."""
-    return _seed(space, [space.existing(np.random.mtrand._rand), *args], kwargs)
+    return _seed(space, [space.existing(np.random.rand.__self__), *args], kwargs)
 
 
 def _drawing(method: Host) -> Handler:
