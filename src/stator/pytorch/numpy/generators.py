@@ -180,7 +180,8 @@ def _draws_by_default(generator: Host) -> bool:
 
 def _seed_numpys_own(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`np.random.seed(seed)`."""
-    return _seed(space, [space.existing(np.random.rand.__self__), *args], kwargs)
+    method: Host = np.random.rand
+    return _seed(space, [space.existing(method.__self__), *args], kwargs)
 
 
 def _drawing(method: Host) -> Handler:
