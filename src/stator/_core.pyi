@@ -120,6 +120,12 @@ class Probe:
 def set_thread_local_symbol(library: str, name: str, /) -> bool:
     """Name the loaded library's thread-local variable that probes read; is there one of that name?"""
 
+def set_overrides(count_modes: int, get: int, set: int, /) -> None:
+    """The addresses of torch's functions about a thread's overrides: how many modes, are they off, turn them off."""
+
+def are_overrides_off() -> bool:
+    """Are torch's overrides off because guards are checked, or a call is traced, while modes are active?"""
+
 def set_miss_handler(handler: _MissHandler | None, /) -> None:
     """What is asked on a cache miss, hook off: the entry to run now, or None to run the frame's own bytecode."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import stator
-from tests.pytorch.programs import agree
+from tests.pytorch.programs import agree, assert_same
 
 BACKENDS = ["eager", "aot_eager"]
 
@@ -137,6 +138,100 @@ def test_gradient(backend: str) -> None:
 def test_break_inside(backend: str) -> None:
     agree(lambda: (broken, (torch.randn(2, 3),)), backend=backend, breaks=None)
     assert torch._C._len_torch_function_stack() == 0
+
+
+# -- active around the compiled function ------------------------------------------------------------------------------
+
+
+def added(x: Any) -> Any:
+    return torch.add(x, 1) * 2, torch.ones(2)
+
+
+def nested(x: Any) -> Any:
+    with Swapped():
+        y = torch.add(x, 1)
+    return torch.add(y, 1), torch._C._len_torch_function_stack()
+
+
+def halfway(x: Any) -> Any:
+    y = torch.add(x, 1)
+    stator.graph_break()
+    with Doubles():
+        z = torch.ones(2)
+        stator.graph_break()
+        return torch.add(y, z), z
+
+
+def failing(x: Any) -> Any:
+    try:
+        return torch.add(x, torch.ones(x.shape[0] + 7))
+    except RuntimeError:
+        return torch.add(x, 3)
+
+
+OUTSIDE: dict[str, Callable[[], list[Any]]] = {
+    "one": lambda: [Swapped()],
+    "with state": lambda: [Named()],
+    "two": lambda: [Named(), Swapped()],
+    "a device outside": lambda: [torch.device("cpu"), Swapped()],
+    "a device inside": lambda: [Doubles(), torch.device("cpu")],
+    "refusing": lambda: [Refusing()],
+}
+
+
+def run_within(modes: list[Any], function: Any, x: Any) -> Any:
+    """What the function gives within modes, or its error, and what these have noted."""
+    with contextlib.ExitStack() as stack:
+        for mode in modes:
+            stack.enter_context(mode)
+        try:
+            found: Any = function(x)
+        except Exception as e:
+            found = type(e), str(e)
+        assert torch._C._len_torch_function_stack() == len(modes)
+    return found, [getattr(mode, "names", None) for mode in modes]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("program", [added, nested, halfway, failing])
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_active_outside(name: str, program: Any, backend: str) -> None:
+    stator.reset()
+    compiled = stator.compile(program, backend=backend, fullgraph=program in (added, nested))
+    for rows in (2, 2, 5, 1):
+        for modes in (OUTSIDE[name], list):
+            x = torch.arange(2.0 * rows).reshape(rows, 2)
+            assert_same(run_within(modes(), compiled, x), run_within(modes(), program, x), f"{name} {rows}", rtol=1e-6)
+    assert program not in (added, nested) or stator.stats().graph_breaks == 0
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradients_within_a_mode(backend: str) -> None:
+    compiled = stator.compile(lambda x: torch.add(x, x * x).sum(), backend=backend, fullgraph=True)
+    x = torch.randn(3, requires_grad=True)
+    with Swapped():
+        loss = compiled(x)
+    loss.backward()
+    assert x.grad is not None
+    torch.testing.assert_close(x.grad, 1 - 2 * x.detach())
+
+
+def test_inductor_within_a_mode() -> None:
+    compiled, x = stator.compile(added, backend="inductor", fullgraph=True), torch.arange(4.0).reshape(2, 2)
+    assert_same(run_within([Named()], compiled, x), run_within([Named()], added, x), "inductor", rtol=1e-6)
+
+
+def test_a_graph_that_fails_within_a_mode_is_undone() -> None:
+    def program(x: Any, i: Any) -> Any:
+        return torch.add(x[i], 1)
+
+    compiled = stator.compile(program, backend="eager", fullgraph=True)
+    named = Named()
+    for i in (0, 9):
+        x, index = torch.arange(3.0), torch.tensor([i])
+        got = run_within([named, Swapped()], lambda x, index=index: compiled(x, index), x)
+        want = run_within([Named(), Swapped()], lambda x, index=index: program(x, index), x)
+        assert_same(got[0], want[0], f"at {i}", rtol=1e-6)
 
 
 def test_of_a_subclass() -> None:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "loads.h"
+#include "overrides.h"
 #include "recursion.h"
 #include "shortcut.h"
 #include "state.h"
@@ -104,12 +105,14 @@ Outcome find_in_chain(const Chain& chain, const Call& call, OutputArray& outputs
 Outcome find_entry(Context& context, CodeEntries* code_entries, const Call& call, OutputArray& outputs, Ref& entry) {
     if (!code_entries || !code_entries->chain) return Outcome::kMiss;
     QuietScope quiet(context);
+    OverridesOff overrides;
     auto chain = code_entries->chain;  // a guard may run code that adds or clears entries
     return find_in_chain(*chain, call, outputs, entry);
 }
 
 Outcome run_new_entry(Context& context, Entry* entry, const Call& call, OutputArray& outputs) {
     QuietScope quiet(context);
+    OverridesOff overrides;
     if (!Prologues().run(entry)) return PyErr_Occurred() ? Outcome::kError : Outcome::kMiss;
     Py_ssize_t outcome = pass_program(entry->program, call, outputs);
     if (outcome == kRaised) return Outcome::kError;
@@ -151,6 +154,7 @@ Ref call_miss_handler(Context& context, PyObject* region, PyObject* code, const 
     PyObject* args[] = {region, call.function, code, list.get()};
     TracingSuspended suspended;
     StandsForFrame counted(context);
+    OverridesOff overrides;
     MoreDepth more(PyThreadState_Get(), kTracerDepth);
     Ref entry = Ref::steal(PyObject_Vectorcall(handler.get(), args, 4, nullptr));
     if (!entry || entry.get() == Py_None || Py_IS_TYPE(entry.get(), state.entry_type)) return entry;

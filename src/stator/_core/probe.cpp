@@ -7,6 +7,7 @@
 #include <string>
 
 #include "functions.h"
+#include "overrides.h"
 #include "state.h"
 
 namespace stator {
@@ -167,9 +168,23 @@ PyObject* set_thread_local_symbol(PyObject*, PyObject* args) {
     return PyBool_FromLong(thread_local_variable() != nullptr);
 }
 
+PyObject* set_overrides(PyObject*, PyObject* args) {
+    unsigned long long count_modes, get, set;
+    if (!PyArg_ParseTuple(args, "KKK:set_overrides", &count_modes, &get, &set)) return nullptr;
+    state.overrides = {reinterpret_cast<int64_t (*)()>(count_modes), reinterpret_cast<int (*)()>(get),
+                       reinterpret_cast<void (*)(int)>(set)};
+    Py_RETURN_NONE;
+}
+
+PyObject* are_overrides_off(PyObject*, PyObject*) { return PyBool_FromLong(overrides_are_off); }
+
 }  // namespace
 
 PyMethodDef probe_functions[] = {
+    {"set_overrides", set_overrides, METH_VARARGS,
+     "set_overrides(count_modes, get, set): the addresses of torch's functions about a thread's overrides"},
+    {"are_overrides_off", are_overrides_off, METH_NOARGS,
+     "Are torch's overrides off because guards are checked, or a call is traced, while modes are active?"},
     {"set_thread_local_symbol", set_thread_local_symbol, METH_VARARGS,
      "Name the thread-local variable that probes read; is there one of that name?"},
     {nullptr, nullptr, 0, nullptr},

@@ -8,6 +8,13 @@ namespace stator {
 // Who may have everything run as ordinary Python.
 enum Forcing : unsigned { kByStator = 1, kByTorch = 2 };
 
+// torch's functions about the overrides of a thread (set_overrides()).
+struct Overrides {
+    int64_t (*count_modes)() = nullptr;
+    int (*get)() = nullptr;
+    void (*set)(int) = nullptr;
+};
+
 struct State {
     PyInterpreterState* interpreter = nullptr;  // the main one
     PyObject* module = nullptr;  // borrowed: the module owns the state's objects through its traverse
@@ -40,6 +47,7 @@ struct State {
     PyObject* stance_namespace = nullptr;      // watch_stance(): a module's globals, in which torch keeps its stance
     PyObject* stance_reader = nullptr;         // says whether that stance is to run everything eagerly
     uint64_t stance_version = 0;               // the namespace's when the reader was asked
+    Overrides overrides;                       // set_overrides()
     bool strict = false;                       // re-check every decision with the reference program
 };
 

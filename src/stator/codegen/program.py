@@ -224,6 +224,7 @@ class Program:
 
     def _finish(self) -> Residual:
         writer = self.writer
+        around = None if self.trace.recorder is None else self.trace.recorder.around(writer)
         for generator in (*self.trace.finalizers.suspended_in_finally, *self.trace.finalizers.pending_close):
             if not writer.is_made(generator):
                 name = generator.frame.code.co_qualname
@@ -243,14 +244,24 @@ class Program:
             head.append(f"{target}graph({', '.join(args)})")
             recovery = graph.recovery(self.trace.recorder, writer, checked=bool(checks))
             if recovery is not None:
-                head = self._checked(head[0], checks, recovery, graph)
+                head = self._checked(head[0], checks, recovery, graph, [around[1]] if around else [])
             elif checks:
                 raise errors.InternalError("assumptions of a graph that cannot be thrown away")
         elif names:
             raise errors.InternalError("values of a graph that was not compiled")
         params = [*writer.params.values(), *(name for name, _ in blocks)]
         sources: list[Output] = [*writer.params.keys(), *(block for _, block in blocks)]
-        body = head + writer.lines + self.epilogue
+        body = head + writer.lines
+        if around is not None:
+            body = [
+                around[0],
+                "try:",
+                *_indented(body or ["pass"]),
+                "except BaseException:",
+                f"    {around[1]}",
+                "    raise",
+            ]
+        body += self.epilogue
         safe = self.own_name
         text = f"def {safe}({', '.join(params)}):\n" + "".join(f"    {line}\n" for line in body)
         filename = f"<stator {self.name} {next(_serial)}>"
@@ -259,7 +270,7 @@ class Program:
         weakref.finalize(writer.namespace[safe], linecache.cache.pop, filename, None).atexit = False
         return Residual(writer.namespace[safe], text, sources, graph, self.trace.config)
 
-    def _checked(self, call: str, checks: list[str], recovery: Recovery, graph: Graph) -> list[str]:
+    def _checked(self, call: str, checks: list[str], recovery: Recovery, graph: Graph, before: list[str]) -> list[str]:
         """The call of the graph, and what to do if it does not bear out what was assumed of its results, or fails.
 
         Ordinary Python then does it all again, and raises the program's own error where the program would. Where that
@@ -268,7 +279,7 @@ class Program:
         writer = self.writer
         saved, passed = writer.name("saved"), writer.name("passed")
         undo = [f"{recovery.undo}({saved})"] if recovery.undo else []
-        again = [*undo, f"return tail_call({self._again()})"]
+        again = [*undo, *before, f"return tail_call({self._again()})"]
         lines = [f"{saved} = {recovery.save}"] if recovery.save else []
         lines += ["try:", f"    {call}"]
         if checks:
@@ -319,6 +330,10 @@ class Program:
                 blocks.append((name, item))
                 args.append(f"*{name}")
         return args
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
 
 
 #: functions that look at the frame which calls them

@@ -23,9 +23,10 @@ _PARTS = {
     "higher_order": ("functorch", "higher_order", "vmap"),
     "modules": ("module_hooks", "optim", "recurrent", "scripted"),
     "sequences": ("calls",),
+    "objects": ("storages",),
     "shapes": ("functions",),
     "state": ("annotations", "random_state", "generators"),
-    "subclasses": ("construction", "examination", "new_wrapper"),
+    "subclasses": ("construction", "examination", "new_wrapper", "own_functions"),
     "tensors": ("checks", "subclass"),
 }
 
@@ -38,7 +39,8 @@ def install() -> None:
         for part in parts:
             _install(package, part)
     if "numpy" in sys.modules:  # torch has imported it, if it is there: else its models cannot be imported
-        _install("numpy", "arrays")
+        for part in ("arrays", "conversions", "generators"):
+            _install("numpy", part)
     let_modes_override()
 
 

@@ -7,7 +7,6 @@ Where no gradient is wanted, `forward` is traced as any other code. Where either
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,6 @@ from stator.pytorch import internals
 from stator.pytorch.autograd.autograd_module import FunctionModule, Plan, apply_function
 from stator.pytorch.autograd.backward_graph import as_in_backward, gradient_of
 from stator.pytorch.autograd.context_value import ContextValue, is_none
-from stator.pytorch.autograd.own_functions import apply_whole, takes_whole
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.state import global_state
 from stator.pytorch.tensors.recording import record_method
@@ -48,9 +46,6 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
     application = _Application(space, cls, args[0].force())
     if not application.bind(args[1:], kwargs):
         return None
-    if takes_whole(cls, application.inputs):
-        with contextlib.suppress(Unsupported):
-            return apply_whole(space, cls, application.inputs)
     try:
         for value in application.inputs:
             _refuse_wrapper(value.force())

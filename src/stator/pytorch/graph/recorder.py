@@ -86,6 +86,10 @@ class Recorder:
         """Generated lines that leave the global state as the traced program left it."""
         return self.state.lines(writer)
 
+    def around(self, writer: Writer) -> tuple[str, str] | None:
+        """What generated code does first, and how it undoes that if it fails then."""
+        return self.state.modes.around(writer)
+
     @property
     def is_watched(self) -> Callable[[], bool]:
         """What tells when the graph has failed whether a hook of the program's has seen it run."""
@@ -102,6 +106,7 @@ class Recorder:
     def close(self) -> None:
         """The trace has ended: put the process's state back, and let go of what existed before."""
         self.state.restore()
+        self.state.modes.give_back()
         self.fakes.let_go()
         for value in self.tracked.existing:  # what an object was before it became another is only here
             value.host = None

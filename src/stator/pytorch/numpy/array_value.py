@@ -56,8 +56,10 @@ class ArrayValue(ObjectValue):
             raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, name))
         return reader(space, self)
 
-    #: the strides, where they are not those of the tensor
-    strides: tuple[int, ...] | None = None
+    @property
+    def strides(self) -> tuple[int, ...] | None:
+        """The strides, where they are not those of the tensor."""
+        return None
 
     def memory(self) -> list[TensorValue]:
         """The tensors in whose memory it lies."""
@@ -101,7 +103,7 @@ class CopiedView(ArrayValue):
         self.real_strides = strides
         self.made_by, self.args = host, args
 
-    @property  # type: ignore[override]
+    @property
     def tensor(self) -> TensorValue:
         if _writes(self.copy, self.roots) != self.writes:
             raise Unsupported(
@@ -115,7 +117,7 @@ class CopiedView(ArrayValue):
     def tensor(self, tensor: TensorValue) -> None:
         self.copy = tensor
 
-    @property  # type: ignore[override]
+    @property
     def strides(self) -> tuple[int, ...]:
         return self.real_strides
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
+from stator._core import are_overrides_off
 from stator.guards.base import Guard
 from stator.guards.guard import Equals, GlobalState
 from stator.guards.source import GlobalSource
 from stator.pytorch import internals
 from stator.pytorch.state import switches
-from stator.pytorch.state.function_modes import FunctionModes
+from stator.pytorch.state.function_modes import FunctionModes, active
 from stator.pytorch.state.program_hooks import ProgramHooks
 from stator.pytorch.state.state_probe import state_probe
 from stator.pytorch.state.switches import Calls
@@ -157,10 +158,13 @@ class State:
         #: context managers the program has entered and not left
         self.open: list[Host] = []
         self._pending_from = self.entry
-        self._check = _check_of()
+        self.modes = FunctionModes(trace)
+        torchs = internals.GlobalStateGuard().check
+        if self.modes.take():
+            self.used = True
+        self._check = _check_of(torchs, len(self.modes.taken))
         self.key = self._key()
         self.hooks = ProgramHooks()
-        self.modes = FunctionModes(trace)
         #: switches that the trace depends on
         self.relied: dict[str, None] = {}
 
@@ -302,20 +306,16 @@ class grad_mode:
 _LEVEL = GlobalSource(*internals.forward_level_name())
 
 
-def function_modes() -> list[Host]:
-    """The active TorchFunctionModes, outermost first."""
-    return [internals.function_mode_at(i) for i in range(internals.len_function_stack())]
-
-
 def _devices() -> list[Host]:
     """What the active modes are, as far as they may be active while tracing: default devices."""
-    return [mode.device if isinstance(mode, internals.DeviceContext) else mode for mode in function_modes()]
+    return [mode.device if isinstance(mode, internals.DeviceContext) else mode for mode in active()]
 
 
-def _check_of() -> Callable[[], bool]:
-    check = internals.GlobalStateGuard().check
+def _check_of(check: Callable[[], bool], taken: int) -> Callable[[], bool]:
+    """Whether the state is as it was, to torch too; of modes that were taken the trace guards what they are like."""
     inference = torch.is_inference_mode_enabled()
     devices = _devices()
+    overrides_off = are_overrides_off()
     # Looked up once: this runs at every call.
     is_inference, count, dispatch = (
         torch.is_inference_mode_enabled,
@@ -324,7 +324,7 @@ def _check_of() -> Callable[[], bool]:
     )
     peek = internals.innermost_transform
 
-    if not devices:
+    if not devices and not taken:
         probe = state_probe()  # all of this without running Python
         if probe is not None:
             return probe
@@ -333,8 +333,9 @@ def _check_of() -> Callable[[], bool]:
         return (
             check()
             and is_inference() is inference
-            and count() == len(devices)
+            and count() == len(devices) + taken
             and dispatch() == 0
+            and are_overrides_off() is overrides_off
             and peek() is None
             and (not devices or _devices() == devices)
         )

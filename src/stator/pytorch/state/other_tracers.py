@@ -11,10 +11,10 @@ from types import FunctionType
 from typing import TYPE_CHECKING
 
 from stator import errors
-from stator._core import Compiled, set_other_tracer, set_symbolic_flag, show_as
+from stator._core import Compiled, are_overrides_off, set_other_tracer, set_symbolic_flag, show_as
 from stator.interp import policy
 from stator.pytorch import internals
-from stator.pytorch.state.global_state import function_modes
+from stator.pytorch.state.function_modes import active
 from stator.space.protocol import INTERCEPTS, NONE, Handler, TailCall
 from stator.space.value import Unsupported, Value
 
@@ -116,8 +116,9 @@ def at_work() -> str | None:
         return "inside torch.jit.trace"
     if internals.is_fx_tracing():
         return "inside torch.fx.symbolic_trace"
-    for mode in function_modes():
-        if not isinstance(mode, internals.DeviceContext):
+    for mode in active():
+        own = type(mode).__module__.partition(".")[0] == "torch" or not are_overrides_off()
+        if own and not isinstance(mode, internals.DeviceContext):
             return f"inside the TorchFunctionMode {type(mode).__qualname__}"
     return None
 

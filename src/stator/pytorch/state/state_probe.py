@@ -12,19 +12,23 @@ from weakref import WeakValueDictionary
 
 import torch
 
-from stator._core import Probe, ProbeKind, set_thread_local_symbol
+from stator._core import Probe, ProbeKind, set_overrides, set_thread_local_symbol
 
-__all__ = ["state_probe"]
+__all__ = ["let_core_turn_overrides_off", "state_probe"]
 
 _AUTOGRAD_STATE = "_ZN3c1013AutogradState13get_tls_stateEv"
 _KEY_SETS = "_ZN3c104impl26raw_local_dispatch_key_setE"
+
+_COUNT_MODES = "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv"
+_GET_OVERRIDES = "_ZN2at4impl22PythonTorchFunctionTLS18get_disabled_stateEv"
+_SET_OVERRIDES = "_ZN2at4impl22PythonTorchFunctionTLS18set_disabled_stateENS0_26TorchFunctionDisabledStateE"
 
 # (kind, library, symbol)
 _FUNCTIONS = (
     (ProbeKind.RESULT_OF_8, "c10", "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv"),
     (ProbeKind.RESULT_OF_1, "c10", "_ZN3c1031get_default_dtype_as_scalartypeEv"),
-    (ProbeKind.RESULT_OF_8, "torch_cpu", "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv"),
-    (ProbeKind.RESULT_OF_4, "torch_cpu", "_ZN2at4impl22PythonTorchFunctionTLS18get_disabled_stateEv"),
+    (ProbeKind.RESULT_OF_8, "torch_cpu", _COUNT_MODES),
+    (ProbeKind.RESULT_OF_4, "torch_cpu", _GET_OVERRIDES),
     (ProbeKind.RESULT_OF_1, "torch_cpu", "_ZN2at8autocast25is_autocast_cache_enabledEv"),
     (ProbeKind.RESULT_OF_4, "torch_cpu", "_ZN2at15get_num_threadsEv"),
 )
@@ -67,6 +71,15 @@ def state_probe() -> Callable[[], bool] | None:
         return None
     probe = Probe(_questions[0])
     return _probes.setdefault(probe.answers, probe)
+
+
+def let_core_turn_overrides_off() -> None:
+    """Modes of functions are not told of what guards read, if this torch can be asked about them."""
+    try:
+        library = ctypes.CDLL(_path("torch_cpu"))
+        set_overrides(*(_address(library, name) for name in (_COUNT_MODES, _GET_OVERRIDES, _SET_OVERRIDES)))
+    except (_Unclear, OSError, AttributeError):
+        pass
 
 
 def _find_questions() -> Iterator[Question]:

@@ -10,32 +10,51 @@ is none of them.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import torch
 
 from stator import errors
+from stator.pytorch import internals
+from stator.pytorch.autograd.autograd_module import apply_function
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.graph.subgraph import record_module
 from stator.pytorch.tensors.classes import holds_opaque
 from stator.pytorch.tensors.lowering import OPAQUE, Call, Lowering, fill
 from stator.pytorch.tensors.tensor import tensors_among
+from stator.space.protocol import amend
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Args, Host, Nested
+    from stator.space.protocol import Handler
     from stator.space.space import Space
 
-__all__ = ["apply_whole", "takes_whole"]
+__all__ = ["install"]
 
 
-def takes_whole(cls: type, inputs: list[Value]) -> bool:
+def _whole_first(otherwise: Handler) -> Handler:
+    """The model of `Function.apply`, which sees to all others."""
+
+    def apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        cls = space.known(args[0].force()) if args and not kwargs else None
+        if isinstance(cls, type) and _takes_whole(cls, args[1:]) and not internals.are_transforms_active():
+            with contextlib.suppress(Unsupported):
+                return _apply_whole(space, cls, args[1:])
+        return otherwise(space, args, kwargs)
+
+    return apply
+
+
+def _takes_whole(cls: type, inputs: list[Value]) -> bool:
     """Whether it is such a Function: torch's, and given wrappers or what only C++ looks into."""
-    kinds = {value.cls for value in inputs}
-    return cls.__module__.partition(".")[0] == "torch" and any(k in OPAQUE or holds_opaque(k) for k in kinds)
+    if cls.__module__.partition(".")[0] != "torch" or internals.forward_level() >= 0:
+        return False
+    return any(kind in OPAQUE or holds_opaque(kind) for kind in {value.force().cls for value in inputs})
 
 
-def apply_whole(space: Space, cls: Host, inputs: list[Value]) -> Value:
+def _apply_whole(space: Space, cls: Host, inputs: list[Value]) -> Value:
     """Record `cls.apply(*inputs)`. Raises Unsupported where the inputs cannot be part of a node."""
     lowering = _WithOpaque(space, Call(cls.apply, "call_module", cls.__name__))
     arguments = tuple([lowering.value(value)[0] for value in inputs])
@@ -76,3 +95,8 @@ class _WithOpaque(Lowering):
 
     def host(self, host: Host) -> tuple[Nested, object]:
         return (host, None) if type(host) in OPAQUE else super().host(host)
+
+
+def install() -> None:
+    """Have them looked for first."""
+    amend(apply_function(), _whole_first)
