@@ -374,6 +374,7 @@ LATER = {
         public="torch.distributed",
     ),
     "group_of_name": Name("torch._C._distributed_c10d._resolve_process_group", FUNCTION, "groups by their names"),
+    "register_work": Name("torch._C._distributed_c10d._register_work", FUNCTION, "what waits for a collective of ours"),
     "collective_operators": Name(
         "torch.ops._c10d_functional", OBJECT, "collectives as operations of a graph", has=("all_reduce", "wait_tensor")
     ),

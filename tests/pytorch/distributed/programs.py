@@ -42,6 +42,33 @@ def broadcast(x: Any) -> Any:
     return y * 2
 
 
+def reduce(x: Any) -> Any:
+    y = x * 2
+    dist.reduce(y, 1)
+    return y + 1 if dist.get_rank() == 1 else x
+
+
+def gather(x: Any) -> Any:
+    parts = [torch.empty_like(x) for _ in range(2)] if dist.get_rank() == 1 else None
+    dist.gather(x * 3, parts, dst=1)
+    return x * (parts[0] - parts[1]) if parts else x
+
+
+def scatter(x: Any) -> Any:
+    made = x.new_empty(x.shape[0] // 2, 3)
+    parts = list((x * 2).chunk(2))
+    dist.scatter(made, parts if dist.get_rank() == 0 else None, src=0)
+    return x[: x.shape[0] // 2] * made
+
+
+def all_gather_with_own(x: Any) -> Any:
+    """Gradients go to what the rank itself has given."""
+    parts = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, x * 3)
+    parts[dist.get_rank()] = x
+    return torch.cat(parts).sin()
+
+
 def all_gather(x: Any) -> Any:
     parts = [torch.empty_like(x) for _ in range(dist.get_world_size())]
     dist.all_gather(parts, x * 3)
@@ -60,6 +87,12 @@ def all_gather_into_tensor(x: Any) -> Any:
     return made * 2
 
 
+def reduce_scatter(x: Any) -> Any:
+    made = x.new_empty(x.shape[0] // 2, 3)
+    dist.reduce_scatter(made, list(x.chunk(2)))
+    return made * 2
+
+
 def reduce_scatter_tensor(x: Any) -> Any:
     made = x.new_empty(x.shape[0] // 2, 3)
     dist.reduce_scatter_tensor(made, x)
@@ -69,7 +102,7 @@ def reduce_scatter_tensor(x: Any) -> Any:
 def all_to_all_single(x: Any) -> Any:
     made = torch.empty_like(x)
     dist.all_to_all_single(made, x * 2)
-    return made + 1
+    return x * made
 
 
 def all_to_all_split(x: Any) -> Any:
@@ -208,15 +241,16 @@ IN_PLACE: dict[str, Program] = {
     f.__name__: f
     for f in (
         *(all_reduce, all_reduce_maximum, all_reduce_complex, broadcast, aliases, a_part, without_gradients),
-        *(of_tensors_without, waited_for, waited_elsewhere, unread),
+        *(of_tensors_without, waited_for, waited_elsewhere, unread, reduce, gather, scatter, all_gather_with_own),
+        all_to_all_single,
     )
 }
 #: on tensors that autograd knows nothing of
 OTHERS: dict[str, Program] = {
     f.__name__: f
     for f in (
-        *(all_gather, all_gather_numbers, all_gather_into_tensor),
-        *(reduce_scatter_tensor, all_to_all_single, all_to_all_split, coalesced, arguments, waited_in_another_order),
+        *(all_gather, all_gather_numbers, all_gather_into_tensor, reduce_scatter),
+        *(reduce_scatter_tensor, all_to_all_split, coalesced, arguments, waited_in_another_order),
     )
 }
 FUNCTIONAL: dict[str, Program] = {

@@ -5,7 +5,8 @@ The graph holds a group by its name, which torch resolves when the graph runs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from stator import errors
 from stator.guards.callable_names import callable_name, function_of
@@ -13,6 +14,7 @@ from stator.guards.raw import class_dict
 from stator.guards.source import CallSource, ConstSource
 from stator.pytorch import internals
 from stator.pytorch.distributed import calls, recipes
+from stator.pytorch.distributed.operators import operator
 from stator.pytorch.distributed.options import OptionsValue
 from stator.pytorch.distributed.work import WorkValue
 from stator.pytorch.whole_calls import left_whole, public_name
@@ -54,7 +56,7 @@ def _collective(name: str, recipe: Function) -> Handler:
         if not options.default("timeout"):
             raise Unsupported(errors.CollectiveCall(own_name, "it has a timeout of its own"))
         called, step = _begun(space, own_name)
-        with left_whole(None, lambda met: errors.CollectiveCall(called, met.reason)):
+        with left_whole(None, partial(calls.left_to_python, called)):
             writes = space.call(space.existing(recipe), given, {})
         work = WorkValue(called, writes, step)
         space.trace.recorder.checks.append(work)
@@ -75,9 +77,7 @@ def _begun(space: Space, name: str) -> tuple[str, int]:
 
 def _operate(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     name, *rest = args
-    internals.functional_collectives  # noqa: B018 (it says what the operators return)
-    operator: Any = getattr(internals.collective_operators, space.known(name))
-    return space.call(space.existing(operator.default), rest, {})
+    return space.call(space.existing(operator(space.known(name))), rest, {})
 
 
 def _leave(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

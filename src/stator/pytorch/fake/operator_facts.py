@@ -130,7 +130,10 @@ SILENT_MUTATORS = frozenset(("native_batch_norm", "cudnn_batch_norm", "miopen_ba
 CHECKS = frozenset(("_linalg_check_errors",))
 #: namespaces of operators that other processes take part in: each process must perform what the others do
 COMMUNICATING = frozenset(
-    ("_c10d_functional", "_c10d_functional_autograd", "_dtensor", "c10d", "c10d_functional", "symm_mem")
+    (
+        *("_c10d_functional", "_c10d_functional_autograd", "_dtensor", "c10d", "c10d_functional", "stator_c10d"),
+        "symm_mem",
+    )
 )
 #: they may write an element twice
 IDEMPOTENT = frozenset(("fill", "zero"))
