@@ -18,7 +18,7 @@ _RARE = {"distributed.placements": "torch.distributed.tensor.placement_types"}
 _PARTS = {
     "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks", "saved_hooks"),
     "composed": ("masked", "quantized"),
-    "distributed": ("calls", "groups", "meshes", "options", "work"),
+    "distributed": ("calls", "collectives", "groups", "meshes", "options", "work"),
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),
     "modules": ("module_hooks", "optim", "recurrent", "scripted"),

@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
-from torch.nn.parallel import DistributedDataParallel as DDP
 
 from stator import errors
+from stator.pytorch import internals
 from stator.pytorch.whole_calls import public_name, traced_or_whole
 from stator.space.protocol import INTERCEPTS, Handler
 
@@ -27,7 +27,7 @@ _FILES = frozenset(
     _FOLDER + name for name in ("distributed_c10d.py", "_functional_collectives.py", "device_mesh.py", "c10d_logger.py")
 )
 #: what DDP does before and after the forward pass of the module, mostly in C++
-_OF_DDP = (DDP._pre_forward, DDP._post_forward)
+_OF_DDP = (internals.ddp_before, internals.ddp_after)
 
 
 def intercept(host: Host) -> Handler | None:
