@@ -9,6 +9,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
+from torch.distributed.device_mesh import init_device_mesh
 
 Program = Callable[[Any], Any]
 
@@ -236,13 +237,80 @@ def functional_coalesced(x: Any) -> Any:
     return y * z
 
 
+def functional_handle(x: Any) -> Any:
+    """In eager execution it is a tensor that waits; in a graph a plain one."""
+    made = functional.all_reduce(x * 2, "sum", dist.group.WORLD)
+    return made.wait() + x
+
+
+# -- groups -----------------------------------------------------------------------------------------------------------
+
+#: groups and meshes that exist before
+MADE: dict[str, Any] = {}
+
+
+def prepare() -> None:
+    """Make them."""
+    MADE["both"], MADE["own"] = dist.new_group([0, 1]), [dist.new_group([rank]) for rank in range(2)]
+    MADE["mesh"] = init_device_mesh("cpu", (1, 2), mesh_dim_names=("dp", "tp"))
+    MADE["line"] = MADE["mesh"]["tp"]
+
+
+def group_of_one(x: Any) -> Any:
+    y = x * 2
+    dist.all_reduce(y, group=MADE["own"][dist.get_rank()])
+    return y
+
+
+def group_of_others(x: Any) -> Any:
+    """A rank that is no member does nothing."""
+    y = x * 2
+    dist.all_reduce(y, group=MADE["own"][0])
+    return y + dist.get_rank()
+
+
+def groups_by_all_names(x: Any) -> Any:
+    y = functional.all_reduce(x, "sum", MADE["both"].group_name)
+    y = functional.all_reduce(y, "sum", MADE["line"])
+    y = functional.all_reduce(y, "sum", (MADE["mesh"], 1))
+    return functional.all_reduce(y, "sum", [0, 1])
+
+
+def places_in_meshes(x: Any) -> Any:
+    mesh = MADE["mesh"]
+    y = x * 2 + mesh.get_local_rank("tp") + mesh["tp"].get_rank() + mesh.get_coordinate()[1]
+    dist.all_reduce(y, group=mesh.get_group("tp"))
+    dist.all_reduce(y, group=mesh["tp"].get_group())
+    return y * mesh.size(0) + mesh["tp"].size() + dist.get_group_rank(MADE["both"], 1)
+
+
+class Reduced(torch.autograd.Function):
+    """Tensor parallelism as libraries write it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        y = x.clone()
+        dist.all_reduce(y, group=MADE["both"])
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        made = gradient.clone()
+        dist.all_reduce(made, group=MADE["both"])
+        return made
+
+
+def in_a_function(x: Any) -> Any:
+    return Reduced.apply(x * 2) * x
+
+
 #: with gradients or without
 IN_PLACE: dict[str, Program] = {
     f.__name__: f
     for f in (
         *(all_reduce, all_reduce_maximum, all_reduce_complex, broadcast, aliases, a_part, without_gradients),
         *(of_tensors_without, waited_for, waited_elsewhere, unread, reduce, gather, scatter, all_gather_with_own),
-        all_to_all_single,
+        *(all_to_all_single, group_of_one, group_of_others, groups_by_all_names, places_in_meshes, in_a_function),
     )
 }
 #: on tensors that autograd knows nothing of
@@ -258,7 +326,7 @@ FUNCTIONAL: dict[str, Program] = {
     for f in (
         *(functional_all_reduce, functional_waited, functional_all_gather, functional_all_gather_columns),
         *(functional_reduce_scatter, functional_all_to_all, functional_broadcast, functional_permute),
-        functional_coalesced,
+        *(functional_coalesced, functional_handle),
     )
 }
 PROGRAMS = {**IN_PLACE, **OTHERS, **FUNCTIONAL}

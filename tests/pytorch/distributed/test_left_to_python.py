@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
+import torch.distributed._functional_collectives as functional
 from torch.distributed.device_mesh import init_device_mesh
 
 import stator
@@ -98,6 +99,13 @@ def asked(x: Any) -> Any:
     return y if work.is_completed() else x
 
 
+def written_through(x: Any) -> Any:
+    """It gives the tensor that it is given, which is no other one."""
+    y = functional.wait_tensor(x)
+    y.add_(1)
+    return x * 2
+
+
 def sent_with_a_factor(x: Any) -> Any:
     y = x * 2
     try:
@@ -113,6 +121,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "followed": (followed, "what autograd records of it"),
     "transposed": (transposed, "a tensor is not contiguous"),
     "too_small": (too_small, "is not made of rows"),
+    "written_through": (written_through, "the tensor existed before the graph"),
     "factor": (sent_with_a_factor, "torch.distributed.all_reduce"),
 }
 

@@ -14,12 +14,13 @@ from stator.pytorch.distributed.calls import is_left_whole, left_to_python
 from stator.pytorch.distributed.operators import operator
 from stator.pytorch.distributed.options import OptionsValue
 from stator.pytorch.distributed.work import WorkValue
+from stator.pytorch.tensors.tensor import TensorValue
 from stator.pytorch.whole_calls import left_whole, public_name
 from stator.space.protocol import Handler, register
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Function
+    from stator.pytorch.types import Function, Operator
     from stator.space.space import Space
 
 __all__ = ["install"]
@@ -55,6 +56,25 @@ def _begun(space: Space, name: str) -> tuple[str, int]:
     return name, step
 
 
+def _wait_tensor(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`wait_tensor(x)`, which gives `x` itself to who calls it, and another tensor to a graph.
+
+    So it is left to Python where the program would see the difference; and what has been waited for is not again.
+    """
+    tensor = args[0].force() if args else None
+    if not isinstance(tensor, TensorValue):
+        return None
+    if tensor.root.host is not None:
+        raise Unsupported(errors.CollectiveCall("wait_tensor", "the tensor existed before the graph"))
+    waited = tensor.operation is not None and tensor.operation.function in _waiting()
+    return tensor if waited and not tensor.requires_grad else None
+
+
+def _waiting() -> tuple[Operator, Operator]:
+    packet = internals.collective_operators.wait_tensor
+    return packet, packet.default
+
+
 def _operate(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     name, *rest = args
     return space.call(space.existing(operator(space.known(name))), rest, {})
@@ -72,3 +92,5 @@ def install() -> None:
             register(function_of(group[name]), _collective(name, recipe))
     register(recipes.operate, _operate)
     register(recipes.leave, _leave)
+    for waiting in _waiting():
+        register(waiting, _wait_tensor)
