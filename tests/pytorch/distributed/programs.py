@@ -205,7 +205,7 @@ def functional_all_reduce(x: Any) -> Any:
 
 
 def functional_waited(x: Any) -> Any:
-    return functional.wait_tensor(functional.all_reduce(x, "avg", dist.group.WORLD)) + x
+    return functional.wait_tensor(functional.all_reduce(x, "sum", dist.group.WORLD)) + x
 
 
 def functional_all_gather(x: Any) -> Any:
