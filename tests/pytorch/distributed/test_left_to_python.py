@@ -156,6 +156,31 @@ def test_a_handle_that_leaves_the_graph_is_made_by_python(program: Callable[[Any
     assert "torch.distributed.all_reduce" in stator.stats().breaks[0].reason
 
 
+# -- while tracing ----------------------------------------------------------------------------------------------------
+
+
+def of_a_number(x: Any) -> Any:
+    total, parts = torch.tensor(x.shape[0] * 1.0), [torch.zeros(())]
+    dist.all_reduce(total)
+    dist.all_gather(parts, torch.tensor(2.0))
+    dist.reduce(parts[0], 0)
+    return x * total * parts[0] * functional.all_reduce(torch.tensor(3.0), "sum", dist.group.WORLD)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_tracing_sends_nothing(backend: str) -> None:
+    """Another rank may be running what it has traced before."""
+
+    def sent() -> int:
+        return dist.group.WORLD._get_sequence_number_for_group()
+
+    compiled = stator.compile(of_a_number, backend=backend, fullgraph=True)
+    for n in (3, 3, 4, 5):
+        before = sent()
+        assert torch.equal(compiled(torch.ones(n)), torch.full((n,), n * 6.0))
+        assert sent() == before + 4
+
+
 # -- what is constant -------------------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+import torch
+
 from stator import errors
 from stator.guards.callable_names import function_of
 from stator.guards.raw import class_dict
@@ -14,6 +16,8 @@ from stator.pytorch.distributed.calls import is_left_whole, left_to_python
 from stator.pytorch.distributed.operators import operator
 from stator.pytorch.distributed.options import OptionsValue
 from stator.pytorch.distributed.work import WorkValue
+from stator.pytorch.nesting import is_sequence
+from stator.pytorch.tensors.calls import function_handler
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.pytorch.whole_calls import left_whole, public_name
 from stator.space.protocol import Handler, register
@@ -77,7 +81,36 @@ def _waiting() -> tuple[Operator, Operator]:
 
 def _operate(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     name, *rest = args
-    return space.call(space.existing(operator(space.known(name))), rest, {})
+    given = [_without_contents(space, arg.force()) for arg in rest]
+    return space.call(space.existing(operator(space.known(name))), given, {})
+
+
+def _direct(host: Operator) -> Handler:
+    """The model of an operator that communicates, which the program calls itself."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        given = [_without_contents(space, arg.force()) for arg in args]
+        return record(space, given, {name: _without_contents(space, arg.force()) for name, arg in kwargs.items()})
+
+    record = function_handler(host)
+    return handler
+
+
+def _without_contents(space: Space, value: Value) -> Value:
+    """An argument of a collective, whose contents no fake tensor knows."""
+    if isinstance(value, TensorValue):
+        known = getattr(value.fake, "constant", None) is not None
+        return space.call(space.existing(recipes.unknown), [value], {}) if known else value
+    if is_sequence(value):
+        return space.new_list([_without_contents(space, part.force()) for part in space.unpack(value)])
+    return value
+
+
+def _operators() -> list[Operator]:
+    """torch's functional collectives, as packets and by their overloads."""
+    names = [name.partition(".")[0].split("::") for name in internals.operator_names()]
+    found = [getattr(getattr(torch.ops, space), name) for space, name in names if space.startswith("_c10d_functional")]
+    return [host for packet in found for host in (packet, packet.default)]
 
 
 def _leave(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -92,5 +125,7 @@ def install() -> None:
             register(function_of(group[name]), _collective(name, recipe))
     register(recipes.operate, _operate)
     register(recipes.leave, _leave)
+    for host in _operators():
+        register(host, _direct(host))
     for waiting in _waiting():
         register(waiting, _wait_tensor)

@@ -146,6 +146,14 @@ METHODS |= {
 }
 
 
+def unknown(tensor: Any) -> Any:
+    """A copy whose contents fake tensors do not know.
+
+    Of a tensor with one element that the program has made of a number they do, and would run a collective for real.
+    """
+    return torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
+
+
 def complete(writes: Any) -> None:
     """Wait for the results, and write them."""
     for made, targets in writes:
