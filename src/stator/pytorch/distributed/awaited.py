@@ -54,7 +54,8 @@ def _intercept(host: Host) -> Handler | None:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         function: Any = space.existing(host)
         made = function.inline(space, args, kwargs, False).force()
-        for tensor in [made] if isinstance(made, TensorValue) else [part.force() for part in space.unpack(made)]:
+        tensors: list[Any] = [made] if isinstance(made, TensorValue) else [part.force() for part in space.unpack(made)]
+        for tensor in tensors:
             if tensor.operation is not None and tensor._attrs is None:
                 tensor._attrs = AwaitedAttrs(tensor)
         return made
