@@ -396,6 +396,14 @@ LATER = {
         public="torch.distributed",
     ),
     "group_of_name": Name("torch._C._distributed_c10d._resolve_process_group", FUNCTION, "groups by their names"),
+    "ddp_before": Name(
+        "torch.nn.parallel.DistributedDataParallel._pre_forward", FUNCTION, "one of DDP's steps", has=("__code__",)
+    ),
+    "ddp_after": Name(
+        "torch.nn.parallel.DistributedDataParallel._post_forward", FUNCTION, "one of DDP's steps", has=("__code__",)
+    ),
+    "operator_names": Name("torch._C._dispatch_get_all_op_names", FUNCTION, "which operators communicate"),
+    "register_work": Name("torch._C._distributed_c10d._register_work", FUNCTION, "what waits for a collective of ours"),
     "collective_operators": Name(
         "torch.ops._c10d_functional", OBJECT, "collectives as operations of a graph", has=("all_reduce", "wait_tensor")
     ),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
+import torch
+
 from stator.pytorch import single_steps
 from stator.pytorch.tensors.subclass import let_modes_override
 from stator.space.rare import announce
@@ -18,7 +20,7 @@ _RARE = {"distributed.placements": "torch.distributed.tensor.placement_types"}
 _PARTS = {
     "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks", "saved_hooks"),
     "composed": ("masked", "quantized"),
-    "distributed": ("calls", "groups", "meshes", "options", "work"),
+    "distributed": ("awaited", "calls", "collectives", "groups", "meshes", "options", "work"),
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),
     "modules": ("module_hooks", "optim", "recurrent", "scripted"),
@@ -36,7 +38,7 @@ def install() -> None:
     announce("stator.pytorch", _RARE)
     single_steps.install()
     for package, parts in _PARTS.items():
-        for part in parts:
+        for part in parts if package != "distributed" or torch.distributed.is_available() else ():
             _install(package, part)
     if "numpy" in sys.modules:  # torch has imported it, if it is there: else its models cannot be imported
         for part in ("arrays", "conversions", "generators"):

@@ -10,7 +10,7 @@ import torch.distributed as dist
 import stator
 from tests.pytorch.distributed.programs import FUNCTIONAL, IN_PLACE, PROGRAMS
 
-SIZES = (4, 6, 8)
+SIZES = (4, 6, 10)
 
 stator.config.check_ir = True
 
@@ -43,15 +43,16 @@ def _same(got: list[Any], expected: list[Any]) -> None:
             assert one == other
 
 
-def captured(name: str, backend: str) -> None:
+def captured(name: str, *backends: str) -> None:
     """One graph, and what eager execution gives, forward and backward."""
     program = PROGRAMS[name]
     for gradients in (False, True) if name in IN_PLACE or name in FUNCTIONAL else (False,):
-        stator.reset()
-        compiled = stator.compile(program, backend=backend, fullgraph=True)
-        for rows in SIZES:
-            x = _input(rows)
-            _same(_run(compiled, x, gradients), _run(program, x, gradients))
+        expected = [_run(program, _input(rows), gradients) for rows in SIZES]
+        for backend in backends:
+            stator.reset()
+            compiled = stator.compile(program, backend=backend, fullgraph=True)
+            for rows, wanted in zip(SIZES, expected, strict=True):
+                _same(_run(compiled, _input(rows), gradients), wanted)
 
 
 def mixed(name: str) -> None:
@@ -61,3 +62,19 @@ def mixed(name: str) -> None:
     x = _input(4)
     function = stator.compile(program, backend="aot_eager") if dist.get_rank() else program
     _same(_run(function, x, False), _run(program, x, False))
+
+
+def data_parallel() -> None:
+    """DistributedDataParallel breaks before and after the forward pass; gradients are those of all ranks."""
+    gradients = []
+    for backend in (None, "eager", "aot_eager"):
+        torch.manual_seed(0)
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 2))
+        stator.reset()
+        function = model if backend is None else stator.compile(model, backend=backend)
+        for rows in SIZES:
+            function(_input(rows)).sum().backward()
+        gradients.append([parameter.grad for parameter in model.parameters()])
+    assert len({record.where for record in stator.stats().breaks}) == 2
+    for found in gradients[1:]:
+        _same(found, gradients[0])

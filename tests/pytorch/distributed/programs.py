@@ -9,6 +9,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
+from torch.distributed.device_mesh import init_device_mesh
 
 Program = Callable[[Any], Any]
 
@@ -42,6 +43,33 @@ def broadcast(x: Any) -> Any:
     return y * 2
 
 
+def reduce(x: Any) -> Any:
+    y = x * 2
+    dist.reduce(y, 1)
+    return y + 1 if dist.get_rank() == 1 else x
+
+
+def gather(x: Any) -> Any:
+    parts = [torch.empty_like(x) for _ in range(2)] if dist.get_rank() == 1 else None
+    dist.gather(x * 3, parts, dst=1)
+    return x * (parts[0] - parts[1]) if parts else x
+
+
+def scatter(x: Any) -> Any:
+    made = x.new_empty(x.shape[0] // 2, 3)
+    parts = list((x * 2).chunk(2))
+    dist.scatter(made, parts if dist.get_rank() == 0 else None, src=0)
+    return x[: x.shape[0] // 2] * made
+
+
+def all_gather_with_own(x: Any) -> Any:
+    """Gradients go to what the rank itself has given."""
+    parts = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, x * 3)
+    parts[dist.get_rank()] = x
+    return torch.cat(parts).sin()
+
+
 def all_gather(x: Any) -> Any:
     parts = [torch.empty_like(x) for _ in range(dist.get_world_size())]
     dist.all_gather(parts, x * 3)
@@ -60,6 +88,12 @@ def all_gather_into_tensor(x: Any) -> Any:
     return made * 2
 
 
+def reduce_scatter(x: Any) -> Any:
+    made = x.new_empty(x.shape[0] // 2, 3)
+    dist.reduce_scatter(made, list(x.chunk(2)))
+    return made * 2
+
+
 def reduce_scatter_tensor(x: Any) -> Any:
     made = x.new_empty(x.shape[0] // 2, 3)
     dist.reduce_scatter_tensor(made, x)
@@ -69,7 +103,7 @@ def reduce_scatter_tensor(x: Any) -> Any:
 def all_to_all_single(x: Any) -> Any:
     made = torch.empty_like(x)
     dist.all_to_all_single(made, x * 2)
-    return made + 1
+    return x * made
 
 
 def all_to_all_split(x: Any) -> Any:
@@ -171,7 +205,7 @@ def functional_all_reduce(x: Any) -> Any:
 
 
 def functional_waited(x: Any) -> Any:
-    return functional.wait_tensor(functional.all_reduce(x, "avg", dist.group.WORLD)) + x
+    return functional.wait_tensor(functional.all_reduce(x, "sum", dist.group.WORLD)) + x
 
 
 def functional_all_gather(x: Any) -> Any:
@@ -203,20 +237,88 @@ def functional_coalesced(x: Any) -> Any:
     return y * z
 
 
+def functional_handle(x: Any) -> Any:
+    """In eager execution it is a tensor that waits; in a graph a plain one."""
+    made = functional.all_reduce(x * 2, "sum", dist.group.WORLD)
+    return made.wait() + x
+
+
+# -- groups -----------------------------------------------------------------------------------------------------------
+
+#: groups and meshes that exist before
+MADE: dict[str, Any] = {}
+
+
+def prepare() -> None:
+    """Make them."""
+    MADE["both"], MADE["own"] = dist.new_group([0, 1]), [dist.new_group([rank]) for rank in range(2)]
+    MADE["mesh"] = init_device_mesh("cpu", (1, 2), mesh_dim_names=("dp", "tp"))
+    MADE["line"] = MADE["mesh"]["tp"]
+
+
+def group_of_one(x: Any) -> Any:
+    y = x * 2
+    dist.all_reduce(y, group=MADE["own"][dist.get_rank()])
+    return y
+
+
+def group_of_others(x: Any) -> Any:
+    """A rank that is no member does nothing."""
+    y = x * 2
+    dist.all_reduce(y, group=MADE["own"][0])
+    return y + dist.get_rank()
+
+
+def groups_by_all_names(x: Any) -> Any:
+    y = functional.all_reduce(x, "sum", MADE["both"].group_name)
+    y = functional.all_reduce(y, "sum", MADE["line"])
+    y = functional.all_reduce(y, "sum", (MADE["mesh"], 1))
+    return functional.all_reduce(y, "sum", [0, 1])
+
+
+def places_in_meshes(x: Any) -> Any:
+    mesh = MADE["mesh"]
+    y = x * 2 + mesh.get_local_rank("tp") + mesh["tp"].get_rank() + mesh.get_coordinate()[1]
+    dist.all_reduce(y, group=mesh.get_group("tp"))
+    dist.all_reduce(y, group=mesh["tp"].get_group())
+    return y * mesh.size(0) + mesh["tp"].size() + dist.get_group_rank(MADE["both"], 1)
+
+
+class Reduced(torch.autograd.Function):
+    """Tensor parallelism as libraries write it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        y = x.clone()
+        dist.all_reduce(y, group=MADE["both"])
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        made = gradient.clone()
+        dist.all_reduce(made, group=MADE["both"])
+        return made
+
+
+def in_a_function(x: Any) -> Any:
+    return Reduced.apply(x * 2) * x
+
+
 #: with gradients or without
 IN_PLACE: dict[str, Program] = {
     f.__name__: f
     for f in (
         *(all_reduce, all_reduce_maximum, all_reduce_complex, broadcast, aliases, a_part, without_gradients),
-        *(of_tensors_without, waited_for, waited_elsewhere, unread),
+        *(of_tensors_without, waited_for, waited_elsewhere, unread, reduce, gather, scatter, all_gather_with_own),
+        *(all_to_all_single, group_of_one, group_of_others, groups_by_all_names, places_in_meshes, in_a_function),
     )
 }
 #: on tensors that autograd knows nothing of
 OTHERS: dict[str, Program] = {
     f.__name__: f
     for f in (
-        *(all_gather, all_gather_numbers, all_gather_into_tensor),
-        *(reduce_scatter_tensor, all_to_all_single, all_to_all_split, coalesced, arguments, waited_in_another_order),
+        *(all_gather, all_gather_numbers, all_gather_into_tensor, reduce_scatter),
+        *(reduce_scatter_tensor, all_to_all_split, coalesced, arguments, waited_in_another_order),
     )
 }
 FUNCTIONAL: dict[str, Program] = {
@@ -224,7 +326,7 @@ FUNCTIONAL: dict[str, Program] = {
     for f in (
         *(functional_all_reduce, functional_waited, functional_all_gather, functional_all_gather_columns),
         *(functional_reduce_scatter, functional_all_to_all, functional_broadcast, functional_permute),
-        functional_coalesced,
+        *(functional_coalesced, functional_handle),
     )
 }
 PROGRAMS = {**IN_PLACE, **OTHERS, **FUNCTIONAL}

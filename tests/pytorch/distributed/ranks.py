@@ -76,12 +76,13 @@ def main() -> None:
     """Answer the checks that are asked for on standard input."""
     import torch.distributed as dist
 
-    from tests.pytorch.distributed import checks
+    from tests.pytorch.distributed import checks, programs
 
     answers, sys.stdout = sys.stdout, sys.stderr
     rank, path = int(sys.argv[1]), sys.argv[2]
     limit = datetime.timedelta(seconds=TIMEOUT)
     dist.init_process_group("gloo", init_method=f"file://{path}", rank=rank, world_size=SIZE, timeout=limit)
+    programs.prepare()
     for line in sys.stdin:
         name, *args = json.loads(line)
         try:

@@ -6,12 +6,19 @@ from tests.pytorch.distributed.programs import PROGRAMS
 from tests.pytorch.distributed.ranks import Ranks
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_collective_is_an_operation(ranks: Ranks, name: str, backend: str) -> None:
-    ranks.check("captured", name, backend)
+def test_a_collective_is_an_operation(ranks: Ranks, name: str) -> None:
+    ranks.check("captured", name, "eager", "aot_eager")
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_ranks_that_run_otherwise_meet(ranks: Ranks, name: str) -> None:
     ranks.check("mixed", name)
+
+
+def test_inductor_takes_them(ranks: Ranks) -> None:
+    ranks.check("captured", "all_gather_with_own", "inductor")
+
+
+def test_data_parallel_modules(ranks: Ranks) -> None:
+    ranks.check("data_parallel")

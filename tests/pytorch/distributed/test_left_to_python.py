@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
+import torch.distributed._functional_collectives as functional
 from torch.distributed.device_mesh import init_device_mesh
 
 import stator
@@ -40,7 +41,7 @@ def objects(x: Any) -> Any:
 def followed(x: Any) -> Any:
     """What autograd knows of `made` afterwards depends on the backend."""
     made = torch.empty_like(x)
-    dist.all_gather([made], x.requires_grad_())
+    dist.reduce_scatter(made, [x.requires_grad_()])
     return made.detach() + 1
 
 
@@ -57,7 +58,7 @@ def transposed(x: Any) -> Any:
 def too_small(x: Any) -> Any:
     made = torch.empty(1)
     try:
-        dist.all_gather_into_tensor(made, x)
+        dist.all_gather_single(made, x)
     except (RuntimeError, ValueError) as e:
         return x + len(str(e))
     return made
@@ -98,6 +99,13 @@ def asked(x: Any) -> Any:
     return y if work.is_completed() else x
 
 
+def written_through(x: Any) -> Any:
+    """It gives the tensor that it is given, which is no other one."""
+    y = functional.wait_tensor(x)
+    y.add_(1)
+    return x * 2
+
+
 def sent_with_a_factor(x: Any) -> Any:
     y = x * 2
     try:
@@ -113,6 +121,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "followed": (followed, "what autograd records of it"),
     "transposed": (transposed, "a tensor is not contiguous"),
     "too_small": (too_small, "is not made of rows"),
+    "written_through": (written_through, "the tensor existed before the graph"),
     "factor": (sent_with_a_factor, "torch.distributed.all_reduce"),
 }
 
@@ -145,6 +154,31 @@ def test_a_handle_that_leaves_the_graph_is_made_by_python(program: Callable[[Any
             got, expected = got[0], expected[0]
         assert torch.equal(got, expected)
     assert "torch.distributed.all_reduce" in stator.stats().breaks[0].reason
+
+
+# -- while tracing ----------------------------------------------------------------------------------------------------
+
+
+def of_a_number(x: Any) -> Any:
+    total, parts = torch.tensor(x.shape[0] * 1.0), [torch.zeros(())]
+    dist.all_reduce(total)
+    dist.all_gather(parts, torch.tensor(2.0))
+    dist.reduce(parts[0], 0)
+    return x * total * parts[0] * functional.all_reduce(torch.tensor(3.0), "sum", dist.group.WORLD)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_tracing_sends_nothing(backend: str) -> None:
+    """Another rank may be running what it has traced before."""
+
+    def sent() -> int:
+        return dist.group.WORLD._get_sequence_number_for_group()
+
+    compiled = stator.compile(of_a_number, backend=backend, fullgraph=True)
+    for n in (3, 3, 4, 5):
+        before = sent()
+        assert torch.equal(compiled(torch.ones(n)), torch.full((n,), n * 6.0))
+        assert sent() == before + 4
 
 
 # -- what is constant -------------------------------------------------------------------------------------------------

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
 
 from stator import errors
+from stator.pytorch import internals
 from stator.pytorch.whole_calls import public_name, traced_or_whole
 from stator.space.protocol import INTERCEPTS, Handler
 
@@ -17,25 +19,27 @@ if TYPE_CHECKING:
     from stator.errors import Break
     from stator.pytorch.types import Host
 
-__all__ = ["intercept", "is_left_whole"]
+__all__ = ["intercept", "is_left_whole", "left_to_python"]
 
 _FOLDER = os.path.join(os.path.dirname(torch.__file__), "distributed", "")
 #: what programs call; files elsewhere in the folder (DDP, FSDP, DTensor) call code of the program's
 _FILES = frozenset(
     _FOLDER + name for name in ("distributed_c10d.py", "_functional_collectives.py", "device_mesh.py", "c10d_logger.py")
 )
+#: what DDP does before and after the forward pass of the module, mostly in C++
+_OF_DDP = (internals.ddp_before, internals.ddp_after)
 
 
 def intercept(host: Host) -> Handler | None:
     """How a function of torch.distributed is handled (see protocol.INTERCEPTS)."""
-    if not is_left_whole(host.__code__):
+    if not is_left_whole(host.__code__) and host not in _OF_DDP:
         return None
-    name = public_name(host)
+    return traced_or_whole(host, partial(left_to_python, public_name(host)), _belongs)
 
-    def breaks(met: Break) -> Break:
-        return errors.CollectiveCall(name, met.reason)
 
-    return traced_or_whole(host, breaks, _belongs)
+def left_to_python(name: str, met: Break) -> Break:
+    """The break at a call as a whole, for one that was met inside."""
+    return errors.CollectiveCall(name, met.why if isinstance(met, errors.CollectiveCall) else met.reason)
 
 
 def is_left_whole(code: CodeType) -> bool:

@@ -23,7 +23,7 @@ __all__ = ["OptionsValue", "install"]
 
 _CLASSES = (
     *("AllToAllOptions", "AllgatherOptions", "AllreduceCoalescedOptions", "AllreduceOptions", "BroadcastOptions"),
-    "ReduceScatterOptions",
+    *("GatherOptions", "ReduceOptions", "ReduceScatterOptions", "ScatterOptions"),
 )
 #: reductions that functional operators take by their names
 _REDUCTIONS = frozenset({"sum", "avg", "product", "min", "max", "band", "bor", "bxor"})

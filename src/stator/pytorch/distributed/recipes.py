@@ -8,8 +8,9 @@ waits. There is a function here for each method of ProcessGroup that has a funct
 messages: a rank that runs the graph then meets one that runs as ordinary Python. These functions are traced in the
 method's place. Each gives a list of (result of the operator, tensors to write it to).
 
-A reduction or a broadcast writes to its tensor behind autograd's back, as C++ does: gradients pass by, and the tensor's
-version stays. The others write to tensors that autograd knows nothing of, or are left to Python.
+What autograd learns of a collective is what its C++ operator tells it: nothing, of those that return a Work alone or
+are given lists of lists. They write behind its back, and so do the functions here, by `tensor.data`. Of others, what
+autograd records depends on the backend: they are left to Python where a tensor has gradients.
 """
 
 from __future__ import annotations
@@ -46,6 +47,18 @@ def broadcast(group: Any, tensors: Any, options: Any) -> Any:
     return [(operate("broadcast", data, options.rootRank, group.group_name), [data])]
 
 
+def reduce(group: Any, tensors: Any, options: Any) -> Any:
+    data = _only(tensors).data
+    return [(operate("reduce", data, reduction(options), options.rootRank, group.group_name), [data])]
+
+
+def scatter(group: Any, outputs: Any, inputs: Any, options: Any) -> Any:
+    data = _only(outputs).data
+    tensors = [tensor.detach() for tensor in _only_list(inputs)] if inputs else []
+    _check_parts(group, tensors or [data] * group.size(), data)
+    return [(operate("scatter", tensors, data, options.rootRank, group.group_name), [data])]
+
+
 def allreduce_coalesced(group: Any, tensors: Any, options: Any) -> Any:
     _check(tensors, [])
     made = operate("all_reduce_coalesced", tensors, reduction(options), group.group_name)
@@ -53,12 +66,18 @@ def allreduce_coalesced(group: Any, tensors: Any, options: Any) -> Any:
 
 
 def allgather(group: Any, outputs: Any, inputs: Any, options: Any) -> Any:
-    targets, tensor = _only_list(outputs), _only(inputs)
-    _check(targets, [tensor])
-    if len(targets) != group.size() or any(target.shape != tensor.shape for target in targets):
-        leave("the tensors to gather into are not as many as the ranks, or of other sizes")
+    targets, tensor = _only_list(outputs), _only(inputs).detach()
+    _check_parts(group, targets, tensor)
     row = tensor if tensor.dim() else tensor.view(1)
     return [(operate("all_gather_into_tensor", row, group.size(), group.group_name), targets)]
+
+
+def gather(group: Any, outputs: Any, inputs: Any, options: Any) -> Any:
+    tensor, here = _only(inputs).detach(), group.rank() == options.rootRank
+    targets = _only_list(outputs) if here else []
+    _check_parts(group, targets if here else [tensor] * group.size(), tensor)
+    made = operate("gather", tensor, group.size(), options.rootRank, group.group_name)
+    return _each(made, targets) if here else [(made[0], [])]
 
 
 def all_gather_single(group: Any, output: Any, tensor: Any, options: Any) -> Any:
@@ -70,6 +89,12 @@ def all_gather_single_coalesced(group: Any, outputs: Any, inputs: Any, options: 
     for output, tensor in zip(outputs, inputs, strict=True):
         _check_multiple(group, output, tensor)
     return _each(operate("all_gather_into_tensor_coalesced", inputs, group.size(), group.group_name), outputs)
+
+
+def reduce_scatter(group: Any, outputs: Any, inputs: Any, options: Any) -> Any:
+    output, tensors = _only(outputs), _only_list(inputs)
+    _check_parts(group, tensors, output)
+    return [(operate("reduce_scatter", tensors, reduction(options), group.group_name), [output])]
 
 
 def reduce_scatter_single(group: Any, output: Any, tensor: Any, options: Any) -> Any:
@@ -86,6 +111,7 @@ def reduce_scatter_single_coalesced(group: Any, outputs: Any, inputs: Any, optio
 
 
 def all_to_all_single(group: Any, output: Any, tensor: Any, output_sizes: Any, input_sizes: Any, options: Any) -> Any:
+    output, tensor = output.data, tensor.detach()
     _check([output], [tensor])
     if output.shape[1:] != tensor.shape[1:] or output.dim() == 0:
         leave("the rows that are sent are not like those that are received")
@@ -107,7 +133,8 @@ METHODS = {
     function.__name__: function
     for function in (
         *(allgather, allreduce, allreduce_coalesced, alltoall, all_gather_single, all_gather_single_coalesced),
-        *(all_to_all_single, broadcast, reduce_scatter_single, reduce_scatter_single_coalesced),
+        *(all_to_all_single, broadcast, gather, reduce, reduce_scatter, reduce_scatter_single),
+        *(reduce_scatter_single_coalesced, scatter),
     )
 }
 METHODS |= {
@@ -119,11 +146,23 @@ METHODS |= {
 }
 
 
+def unknown(tensor: Any) -> Any:
+    """A copy whose contents fake tensors do not know.
+
+    Of a tensor with one element that the program has made of a number they do, and would run a collective for real.
+    """
+    return torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
+
+
 def complete(writes: Any) -> None:
     """Wait for the results, and write them."""
     for made, targets in writes:
         waited = operate("wait_tensor", made)
-        parts = [waited] if len(targets) == 1 else waited.view(-1).split([target.numel() for target in targets])
+        parts = (
+            [waited][: len(targets)]
+            if len(targets) < 2
+            else waited.view(-1).split([target.numel() for target in targets])
+        )
         for target, part in zip(targets, parts, strict=True):
             target.copy_(part if part.shape == target.shape else part.view(target.shape))
 
@@ -155,6 +194,13 @@ def _check(outputs: Any, inputs: Any) -> None:
         leave("the tensors are of several types")
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         leave("what autograd records of it depends on the backend")
+
+
+def _check_parts(group: Any, parts: Any, tensor: Any) -> None:
+    """There is a tensor of the same sizes for each rank."""
+    _check(parts, [tensor])
+    if len(parts) != group.size() or any(part.shape != tensor.shape for part in parts):
+        leave("the tensors of the ranks are not as many as these, or of other sizes")
 
 
 def _check_multiple(group: Any, large: Any, small: Any) -> None:

@@ -14,9 +14,9 @@ import torch
 from stator.pytorch import internals
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Operator
+    from stator.pytorch.types import Function, Operator
 
-__all__ = ["is_total", "makes_like", "makes_view", "name_of"]
+__all__ = ["communicates", "is_total", "makes_like", "makes_view", "name_of"]
 
 
 def name_of(operator: Operator) -> str:
@@ -26,6 +26,13 @@ def name_of(operator: Operator) -> str:
     """
     name = internals.schema(operator).name.removeprefix("aten::")
     return name[:-1] if name.endswith("_") and not name.endswith("__") else name
+
+
+def communicates(function: Function) -> bool:
+    """Whether a function is an operator that other processes take part in."""
+    if isinstance(function, internals.OpOverloadPacket):
+        return internals.qualified_name(function).partition("::")[0] in COMMUNICATING
+    return isinstance(function, internals.OpOverload) and function.namespace in COMMUNICATING
 
 
 @functools.cache
@@ -130,7 +137,10 @@ SILENT_MUTATORS = frozenset(("native_batch_norm", "cudnn_batch_norm", "miopen_ba
 CHECKS = frozenset(("_linalg_check_errors",))
 #: namespaces of operators that other processes take part in: each process must perform what the others do
 COMMUNICATING = frozenset(
-    ("_c10d_functional", "_c10d_functional_autograd", "_dtensor", "c10d", "c10d_functional", "symm_mem")
+    (
+        *("_c10d_functional", "_c10d_functional_autograd", "_dtensor", "c10d", "c10d_functional", "stator_c10d"),
+        "symm_mem",
+    )
 )
 #: they may write an element twice
 IDEMPOTENT = frozenset(("fill", "zero"))

@@ -1,0 +1,116 @@
+"""Functional operators for collectives that torch has none for: `made = stator_c10d::reduce(tensor, "sum", 0, "0")`.
+
+Each begins the collective on a copy, or on new tensors, and registers its Work for what it returns, as torch's own do:
+`wait_tensor` waits for it. The messages are those of the method of ProcessGroup, so that a rank which runs the graph
+meets one that runs as ordinary Python.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.library
+
+from stator.pytorch import internals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stator.pytorch.types import Operator
+
+__all__ = ["NAMESPACE", "operator"]
+
+NAMESPACE = "stator_c10d"
+_Tensors = list[torch.Tensor]
+
+
+def _options(name: str, **values: object) -> Any:
+    made = getattr(internals.c10d, name)()
+    for field, value in values.items():
+        setattr(made, field, value)
+    return made
+
+
+def _reduction(name: str) -> Any:
+    return getattr(internals.c10d.ReduceOp, name.upper())
+
+
+def _begun(made: _Tensors, work: Any) -> None:
+    for tensor in made:
+        internals.register_work(tensor, work)
+
+
+def _reduce(tensor: torch.Tensor, reduction: str, root: int, group: str) -> torch.Tensor:
+    made = tensor.clone()
+    options = _options("ReduceOptions", reduceOp=_reduction(reduction), rootRank=root)
+    _begun([made], internals.group_of_name(group).reduce([made], options))
+    return made
+
+
+def _reduce_scatter(tensors: _Tensors, reduction: str, group: str) -> torch.Tensor:
+    made = torch.empty_like(tensors[0])
+    options = _options("ReduceScatterOptions", reduceOp=_reduction(reduction))
+    _begun([made], internals.group_of_name(group).reduce_scatter([made], [tensors], options))
+    return made
+
+
+def _gather(tensor: torch.Tensor, size: int, root: int, group: str) -> _Tensors:
+    """What is gathered; on other ranks a tensor to wait for."""
+    to = internals.group_of_name(group)
+    gathered = [torch.empty_like(tensor) for _ in range(size if to.rank() == root else 0)]
+    made = gathered or [tensor.clone()]
+    _begun(made, to.gather([gathered] if gathered else [], [tensor], _options("GatherOptions", rootRank=root)))
+    return made
+
+
+def _scatter(tensors: _Tensors, like: torch.Tensor, root: int, group: str) -> torch.Tensor:
+    made = torch.empty_like(like)
+    given = [tensors] if tensors else []
+    _begun([made], internals.group_of_name(group).scatter([made], given, _options("ScatterOptions", rootRank=root)))
+    return made
+
+
+def _copy(tensor: torch.Tensor, *args: object) -> torch.Tensor:
+    return torch.empty_like(tensor)
+
+
+def _first(tensors: _Tensors, *args: object) -> torch.Tensor:
+    return torch.empty_like(tensors[0])
+
+
+def _all_or_one(tensor: torch.Tensor, size: int, root: int, group: str) -> _Tensors:
+    return [torch.empty_like(tensor) for _ in range(size if internals.group_of_name(group).rank() == root else 1)]
+
+
+def _second(tensors: _Tensors, like: torch.Tensor, *args: object) -> torch.Tensor:
+    return torch.empty_like(like)
+
+
+#: name → the rest of its schema, what it does, and what it returns
+_OPERATORS: dict[str, tuple[str, Callable[..., Any], Callable[..., Any]]] = {
+    "gather": ("(Tensor input, int size, int root, str group_name) -> Tensor[]", _gather, _all_or_one),
+    "reduce": ("(Tensor input, str reduce_op, int root, str group_name) -> Tensor", _reduce, _copy),
+    "reduce_scatter": ("(Tensor[] inputs, str reduce_op, str group_name) -> Tensor", _reduce_scatter, _first),
+    "scatter": ("(Tensor[] inputs, Tensor like, int root, str group_name) -> Tensor", _scatter, _second),
+}
+
+
+@functools.cache
+def _library() -> Any:
+    library = torch.library.Library(NAMESPACE, "FRAGMENT")
+    for name, (schema, real, fake) in _OPERATORS.items():
+        library.define(name + schema)
+        library.impl(name, real, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"{NAMESPACE}::{name}", fake, lib=library)
+    return library
+
+
+def operator(name: str) -> Operator:
+    """The operator of this name, torch's or one of these; registered when it is first used."""
+    if name not in _OPERATORS:
+        internals.functional_collectives  # noqa: B018 (it says what the operators return)
+        return getattr(internals.collective_operators, name).default
+    _library()
+    return getattr(getattr(torch.ops, NAMESPACE), name).default
