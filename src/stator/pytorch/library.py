@@ -19,7 +19,7 @@ _PARTS = {
     "shapes": ("functions",),
     "state": ("random_state", "generators"),
     "subclasses": ("construction", "examination", "new_wrapper"),
-    "tensors": ("checks", "subclass"),
+    "tensors": ("checks", "outcomes", "subclass"),
 }
 
 

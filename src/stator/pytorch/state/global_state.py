@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Args, Function, Host, Kwargs
     from stator.space.interfaces import Trace, Writer
 
-__all__ = ["SETTERS", "State", "snapshot", "without_gradients"]
+__all__ = ["SETTERS", "State", "computes_alike", "snapshot", "without_gradients"]
 
 _AUTOCAST_DEVICES = ("cpu", "cuda")
 
@@ -36,7 +36,7 @@ Calls: TypeAlias = list[tuple[Callable[..., object], tuple[object, ...]]]
 #: the value of one part of the state, which its setter takes
 Part: TypeAlias = Any
 
-#: name → (read, the calls that make it a given value) of each part of the state
+#: name → (read, the calls that make it a given value) of each part of the state, gradients first
 PARTS: dict[str, tuple[Callable[[], Part], Callable[[Part], Calls]]] = {
     "grad": (torch.is_grad_enabled, lambda to: [(internals.set_grad_enabled, (to,))]),
     "autocast cache": (torch.is_autocast_cache_enabled, lambda to: [(torch.set_autocast_cache_enabled, (to,))]),
@@ -116,6 +116,11 @@ def changes(before: tuple[Part, ...], after: tuple[Part, ...]) -> Calls:
     return [call for (_, calls), was, wanted in parts if was != wanted for call in calls(wanted)]
 
 
+def computes_alike(key: Any, other: Any) -> bool:
+    """Whether operations compute the same in two states, by their keys: whether with gradients does not matter."""
+    return key is other or (key[0][1:], key[2]) == (other[0][1:], other[2])
+
+
 class StateChange:
     """A change of the global state among the operations that await being run on fake tensors."""
 
@@ -149,7 +154,7 @@ class State:
         self.open: list[Host] = []
         self._pending_from = self.entry
         self._check = _check_of()
-        self.key = self._key()
+        self.key = self.entry_key = self._key()
         self.hooks = ProgramHooks()
         self.modes = FunctionModes(trace)
         #: switches that the trace depends on

@@ -21,6 +21,7 @@ from stator.guards.source import AttrSource
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.inputs import is_member
 from stator.pytorch.shapes import dynamism
+from stator.pytorch.state.global_state import computes_alike
 from stator.pytorch.tensors.lowering import fill
 from stator.pytorch.tensors.tensor import TensorValue
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Nested
     from stator.space.value import Value
 
-__all__ = ["contents"]
+__all__ = ["contents", "is_unwritten"]
 
 #: elements of a tensor that is worth computing while tracing
 _MOST = 1024
@@ -85,25 +86,19 @@ class _Search:
         if meta is None or meta.symbolic or meta.device.type != "cpu" or meta.requires_grad:
             return None
         is_scalar = meta.shape == () and is_member(value)
-        if not is_scalar and not (self.branch and _is_setting(value) and self.is_unwritten(value)):
+        if not is_scalar and not (self.branch and _is_setting(value) and is_unwritten(self.recorder, value)):
             return None
         if not dynamism.contents_stay(self.recorder.trace, value):
             return None
         self.members.append(value)
         return value.host.detach().clone()
 
-    def is_unwritten(self, value: TensorValue) -> bool:
-        """Whether nothing in the memory of an existing tensor has been written."""
-        effects = self.recorder.effects
-        hosts = [root.host for root in effects.rewritten if root.host is not None]
-        return not effects.acts and all(storage_of(host) != storage_of(value.host) for host in hosts)
-
     def is_simple(self, value: TensorValue, operation: Operation) -> bool:
         """Whether the operation depends on its operands alone, and is worth running."""
         meta = value.meta
         if meta is None or meta.device.type != "cpu" or meta.requires_grad:
             return False
-        if operation.key is None or operation.state is not self.recorder.state.key or operation.effectful:
+        if operation.key is None or operation.effectful or not computes_alike(operation.state, self.recorder.state.key):
             return False
         return math.prod(meta.shape) <= _MOST and "empty" not in getattr(operation.function, "__name__", "empty")
 
@@ -116,6 +111,14 @@ class _Search:
             return operation.function(*fill(operation.args, operands), **fill(operation.kwargs, operands))
         except Exception:
             return None
+
+
+def is_unwritten(recorder: Recorder, value: TensorValue) -> bool:
+    """Whether an existing tensor still is the tensor it was, and nothing in its memory has been written."""
+    effects = recorder.effects
+    hosts = [root.host for root in effects.rewritten if root.host is not None]
+    is_same = value not in recorder.tracked.rebound and value.root not in effects.rewritten
+    return is_same and not effects.acts and all(storage_of(host) != storage_of(value.host) for host in hosts)
 
 
 def _is_setting(value: TensorValue) -> bool:
