@@ -97,6 +97,15 @@ def of_floats(x: Any, ids: Any) -> Any:
     return x + 1 if (x > 25).any() else x * 2
 
 
+@torch.compiler.allow_in_graph
+def counted(ids: Any) -> Any:
+    return ids * 1
+
+
+def of_the_program(x: Any, ids: Any) -> Any:
+    return x + 1 if counted(ids).max() > 25 else x * 2
+
+
 def written_after(x: Any, ids: Any) -> Any:
     x = x + 1 if ids.max() > 25 else x * 2
     ids.add_(20)
@@ -104,7 +113,9 @@ def written_after(x: Any, ids: Any) -> Any:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("program", [written_before, view_written_before, other_data, drawn, of_floats, written_after])
+@pytest.mark.parametrize(
+    "program", [written_before, view_written_before, other_data, drawn, of_floats, of_the_program, written_after]
+)
 def test_what_was_not_there_before_is_not_guarded(program: Any, backend: str) -> None:
     compiled = stator.compile(program, backend=backend)
     for factor in (1, 2, 3, 10, 1):

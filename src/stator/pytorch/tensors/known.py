@@ -18,6 +18,7 @@ from stator.guards.base import Guard
 from stator.guards.guard import Predicate
 from stator.guards.interned import Interned
 from stator.guards.source import AttrSource
+from stator.pytorch.fake.metadata import hint_of, is_describable
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.inputs import is_member
 from stator.pytorch.shapes import dynamism
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Nested
     from stator.space.value import Value
 
-__all__ = ["contents", "is_unwritten"]
+__all__ = ["contents", "is_small", "is_unwritten"]
 
 #: elements of a tensor that is worth computing while tracing
 _MOST = 1024
@@ -82,10 +83,9 @@ class _Search:
 
     def member(self, value: TensorValue) -> torch.Tensor | None:
         """The contents of a module's buffer of one element, if they have not been seen to change."""
-        meta = value.meta
-        if meta is None or meta.symbolic or meta.device.type != "cpu" or meta.requires_grad:
+        if not is_small(value):
             return None
-        is_scalar = meta.shape == () and is_member(value)
+        is_scalar = value.shape == () and is_member(value)
         if not is_scalar and not (self.branch and _is_setting(value) and is_unwritten(self.recorder, value)):
             return None
         if not dynamism.contents_stay(self.recorder.trace, value):
@@ -95,12 +95,9 @@ class _Search:
 
     def is_simple(self, value: TensorValue, operation: Operation) -> bool:
         """Whether the operation depends on its operands alone, and is worth running."""
-        meta = value.meta
-        if meta is None or meta.device.type != "cpu" or meta.requires_grad:
-            return False
         if operation.key is None or operation.effectful or not computes_alike(operation.state, self.recorder.state.key):
             return False
-        return math.prod(meta.shape) <= _MOST and "empty" not in getattr(operation.function, "__name__", "empty")
+        return is_small(value) and "empty" not in getattr(operation.function, "__name__", "empty")
 
     def run(self, operation: Operation, depth: int) -> torch.Tensor | None:
         """The operation's real result, or None."""
@@ -113,6 +110,14 @@ class _Search:
             return None
 
 
+def is_small(value: TensorValue) -> bool:
+    """Whether a tensor is one whose contents are worth computing besides the graph."""
+    if value.device.type != "cpu" or value.requires_grad or not (value.host is None or is_describable(value.host)):
+        return False
+    sizes = [hint_of(size) for size in value.shape]
+    return None not in sizes and math.prod(sizes) <= _MOST
+
+
 def is_unwritten(recorder: Recorder, value: TensorValue) -> bool:
     """Whether an existing tensor still is the tensor it was, and nothing in its memory has been written."""
     effects = recorder.effects
@@ -123,8 +128,8 @@ def is_unwritten(recorder: Recorder, value: TensorValue) -> bool:
 
 def _is_setting(value: TensorValue) -> bool:
     """Whether it is a tensor of a few integers that an object holds: such a one tends to stay as it is."""
-    small = not (value.dtype.is_floating_point or value.dtype.is_complex) and math.prod(value.shape) <= _MOST
-    return small and (type(value.source) is AttrSource or is_member(value))
+    is_integral = not (value.dtype.is_floating_point or value.dtype.is_complex)
+    return is_integral and (type(value.source) is AttrSource or is_member(value))
 
 
 def _same_contents(member: TensorValue) -> Guard:

@@ -9,79 +9,39 @@ depends on is there before anything has been done, so a guard can tell which way
 
 from __future__ import annotations
 
-import math
 import operator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator.guards.guard import Predicate
 from stator.interp.branches import OUTCOME_HOOKS
-from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.fake.metadata import hint_of, is_describable
 from stator.pytorch.shapes import dynamism, symbols
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.state.global_state import computes_alike
-from stator.pytorch.tensors.known import is_unwritten
+from stator.pytorch.tensors.known import is_small, is_unwritten
 from stator.pytorch.tensors.lowering import Operand, fill
+from stator.pytorch.tensors.recipes import Place, Recipe
 from stator.pytorch.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.tensors.recipes import Step
     from stator.pytorch.traced import Operation
     from stator.pytorch.types import Args, Function, Kwargs
     from stator.space.interfaces import Trace
     from stator.space.value import Value
 
-    #: a call: the function, its arguments with operands in them, and where each operand is found
-    Step: TypeAlias = tuple[Function, Args, Kwargs, list["Place"]]
-
 __all__ = ["install"]
 
-#: elements of a tensor, operations, and branches in one trace, that are worth a guard
-_MOST_ELEMENTS = 1024
+#: operations, and branches in one trace, that are worth a guard
 _MOST_STEPS = 16
 _MOST_BRANCHES = 16
+#: packages whose functions are called by guards
+_PURE = ("torch", "stator", "_operator")
 #: functions of numbers that give the same for symbols
 _ARITHMETIC = {getattr(operator, name) for name in (*symbols.ARITHMETIC, *symbols.COMPARISONS)} | {torch.sym_not}
-
-
-class Place:
-    """Where a value is found: among the tensors a recipe begins with, or in a result; and the text it is shown as."""
-
-    def __init__(self, index: int, text: str, path: tuple[Any, ...] = (), *, given: bool = False) -> None:
-        self.index = index
-        self.text = text
-        self.path = path
-        self.given = given
-
-    def find(self, tensors: tuple[torch.Tensor, ...], results: list[Any]) -> Any:
-        """The value."""
-        found = tensors[self.index] if self.given else results[self.index]
-        for step in self.path:
-            found = found[step]
-        return found
-
-
-class Recipe:
-    """How a condition is computed from existing tensors."""
-
-    def __init__(self, steps: list[Step], outcome: Place) -> None:
-        self.steps = steps
-        self.outcome = outcome
-
-    def truth(self, tensors: tuple[torch.Tensor, ...]) -> bool:
-        """The truth of the condition, whatever modes are on."""
-        if internals.len_dispatch_stack():
-            with internals.disable_current_modes():
-                return self.truth(tensors)
-        results: list[Any] = []
-        with internals.DisableTorchFunction():
-            for function, args, kwargs, places in self.steps:
-                operands = [place.find(tensors, results) for place in places]
-                results.append(function(*fill(args, operands), **fill(kwargs, operands)))
-            return bool(self.outcome.find(tensors, results))
 
 
 class _Goes:
@@ -112,7 +72,7 @@ class _Cook:
             return None
         if value.operation is None:
             return self.existing(value)
-        return self.part(value, value.operation) if _is_small(value) else None
+        return self.part(value, value.operation) if is_small(value) else None
 
     def part(self, value: TensorValue | SymValue, operation: Operation) -> Place | None:
         """Where what an operation has made is found."""
@@ -124,7 +84,7 @@ class _Cook:
     def operation(self, operation: Operation) -> Place | None:
         if operation.effectful or not computes_alike(operation.state, self.recorder.state.entry_key):
             return None
-        if "empty" in getattr(operation.function, "__name__", "empty"):
+        if "empty" in getattr(operation.function, "__name__", "empty") or not _is_torchs(operation.function):
             return None
         return self.step(operation.function, operation.args, operation.kwargs, operation.operands)
 
@@ -132,19 +92,18 @@ class _Cook:
         """Where a number that is in a tensor, or is computed from such numbers, is found."""
         if value.operation is not None:
             return self.part(value, value.operation)
-        node = None if value.source is not None else value.node
-        if (
-            node is None
-            or node.op != "call_function"
-            or getattr(operator, node.target.__name__, None) is not node.target
-        ):
+        if value.source is not None:
+            return None
+        node = value.node
+        function: Any = node.target if node.op == "call_function" else None
+        if function not in _ARITHMETIC:
             return None
         operands: list[Any] = [self.recorder.nodes.values.get(arg) for arg in node.all_input_nodes]
         if None in operands:
             return None
         indices = {arg: Operand(i) for i, arg in enumerate(node.all_input_nodes)}
         args = tuple(indices.get(arg, arg) if isinstance(arg, torch.fx.Node) else arg for arg in node.args)
-        return self.step(node.target, args, {}, operands)
+        return self.step(function, args, {}, operands)
 
     def step(self, function: Function, args: Args, kwargs: Kwargs, operands: list[Value]) -> Place | None:
         """Add a call; None where an operand is not known."""
@@ -160,7 +119,7 @@ class _Cook:
         source = value.source
         if source is None or value.cls is not torch.Tensor or value.dtype.is_floating_point or value.dtype.is_complex:
             return None
-        if not (is_describable(value.host) and _is_small(value) and is_unwritten(self.recorder, value)):
+        if not (is_small(value) and is_unwritten(self.recorder, value)):
             return None
         if value not in self.places:
             self.places[value] = Place(len(self.given), source.expr(), given=True)
@@ -168,12 +127,10 @@ class _Cook:
         return self.places[value]
 
 
-def _is_small(value: TensorValue) -> bool:
-    """Whether a tensor is worth computing before each call."""
-    if value.device.type != "cpu" or value.requires_grad:
-        return False
-    sizes = [hint_of(size) for size in value.shape]
-    return None not in sizes and math.prod(sizes) <= _MOST_ELEMENTS
+def _is_torchs(function: Function) -> bool:
+    """Whether a function is torch's own: one of a library, or of the program, might show how often it is called."""
+    module = getattr(function, "__module__", None) or "torch"
+    return module == "torch._ops.aten" or (module.split(".")[0] in _PURE and not module.startswith("torch._ops"))
 
 
 class _Branches:
