@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["install"]
 
 #: operations, and branches in one trace, that are worth a guard
-_MOST_STEPS = 16
+_MOST_STEPS = 32
 _MOST_BRANCHES = 16
 #: packages whose functions are called by guards
 _PURE = ("torch", "stator", "_operator")
