@@ -101,9 +101,12 @@ class _Search:
 
     def run(self, operation: Operation, depth: int) -> torch.Tensor | None:
         """The operation's real result, or None."""
-        operands = [self.computed(operand, depth - 1) for operand in operation.operands]
-        if any(operand is None for operand in operands):
-            return None
+        operands: list[torch.Tensor] = []
+        for operand in operation.operands:
+            known = self.computed(operand, depth - 1)
+            if known is None:
+                return None
+            operands.append(known)
         try:
             return operation.function(*fill(operation.args, operands), **fill(operation.kwargs, operands))
         except Exception:

@@ -107,11 +107,16 @@ class _Cook:
 
     def step(self, function: Function, args: Args, kwargs: Kwargs, operands: list[Value]) -> Place | None:
         """Add a call; None where an operand is not known."""
-        places = [self.place(operand) for operand in operands]
-        if None in places or len(self.steps) == _MOST_STEPS:
+        places: list[Place] = []
+        for operand in operands:
+            place = self.place(operand)
+            if place is None:
+                return None
+            places.append(place)
+        if len(self.steps) == _MOST_STEPS:
             return None
-        self.steps.append((function, args, kwargs, places))  # type: ignore[arg-type]
-        shown = fill(args, [place.text for place in places if place])
+        self.steps.append((function, args, kwargs, places))
+        shown = fill(args, [place.text for place in places])
         return Place(len(self.steps) - 1, f"{describe_callable(function)}{shown}".replace("'", ""))
 
     def existing(self, value: TensorValue) -> Place | None:
