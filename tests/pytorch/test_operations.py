@@ -50,6 +50,7 @@ FUNCTIONS = {
         torch.hstack([a, a]),
         torch.einsum("ij,kj->ik", a, a),
     ),
+    "Python's types": lambda a: (torch.tensor(0, dtype=int), torch.ones(2, dtype=bool), a.to(dtype=float)),
     "creation": lambda a: (torch.zeros(2), torch.arange(3), torch.full((2,), 5), torch.tensor([1.0, 2]), torch.eye(2)),
     "creation alike": lambda a: (
         torch.empty_like(a).fill_(1),

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.space.interfaces import Frame
+    from stator.space.interfaces import Frame, Trace
 
 #: asked where a branch cannot be decided: (frame, value, where it goes when true, when false) → the truth, or None
 BRANCH_HOOKS: list[Callable[[Frame, Value, int, int], bool | None]] = []
+#: asked for a truth value that none of these has decided, which a guard may tell: (trace, value) → the truth, or None
+OUTCOME_HOOKS: list[Callable[[Trace, Value], bool | None]] = []
 
 
 def branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool:
@@ -20,6 +22,18 @@ def branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool:
         return frame.space.truth(value)
     except Unsupported:
         decided = _asked(frame, value, when_true, when_false)
+        decided = _guarded(frame, value) if decided is None else decided
+        if decided is None:
+            raise
+        return decided
+
+
+def operand_truth(frame: Frame, value: Value) -> bool:
+    """The truth value of the left operand of `and` or `or`, which may be its result."""
+    try:
+        return frame.space.truth(value)
+    except Unsupported:
+        decided = _guarded(frame, value)
         if decided is None:
             raise
         return decided
@@ -37,14 +51,23 @@ def truth(frame: Frame, value: Value, negated: bool = False) -> bool:
 
 
 def assumed(frame: Frame, value: Value, negated: bool = False) -> bool | None:
-    """The same where it is not known, if it may be assumed: all it does is to decide the next branch."""
+    """The same where it is not known, if a guard tells, or if all it does is to decide the next branch, as assumed."""
     ahead = _branch_ahead(frame, negated)
-    return None if ahead is None else _asked(ahead[0], value, *ahead[1:])
+    decided = None if ahead is None else _asked(ahead[0], value, *ahead[1:])
+    return _guarded(frame, value) if decided is None else decided
 
 
 def _asked(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:
     for hook in BRANCH_HOOKS:
         decided = hook(frame, value.force(), when_true, when_false)
+        if decided is not None:
+            return decided
+    return None
+
+
+def _guarded(frame: Frame, value: Value) -> bool | None:
+    for hook in OUTCOME_HOOKS:
+        decided = hook(frame.trace, value.force())
         if decided is not None:
             return decided
     return None

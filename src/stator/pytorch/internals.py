@@ -147,6 +147,7 @@ _STATE = {
     "DisableTorchFunctionSubclass": Name(
         "torch._C.DisableTorchFunctionSubclass", CLASS, "reads tensors without their overrides"
     ),
+    "DisableTorchFunction": Name("torch._C.DisableTorchFunction", CLASS, "guards compute what no override sees"),
     "EnableTorchFunction": Name("torch._C._EnableTorchFunction", CLASS, "runs a subclass's override"),
     "TorchFunctionState": Name(
         "torch._C._TorchFunctionState", CLASS, "whether overrides are on", has=("ENABLED", "SUBCLASSES_DISABLED")

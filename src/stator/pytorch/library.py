@@ -29,7 +29,7 @@ _PARTS = {
     "shapes": ("functions",),
     "state": ("annotations", "random_state", "generators"),
     "subclasses": ("construction", "examination", "new_wrapper", "own_functions"),
-    "tensors": ("checks", "subclass"),
+    "tensors": ("checks", "outcomes", "subclass"),
 }
 
 

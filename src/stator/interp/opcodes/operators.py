@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stator.bytecode.decode import Instr
-from stator.interp.branches import branch, truth
+from stator.interp.branches import branch, operand_truth, truth
 from stator.interp.frame import Frame, opcode
 from stator.models.containers.slice_ import SliceValue
 from stator.space.protocol import FALSE, NONE, TRUE
@@ -156,7 +156,7 @@ def POP_JUMP_IF_NOT_NONE(f: Frame, instr: Instr) -> None:
 @opcode
 def JUMP_IF_FALSE_OR_POP(f: Frame, instr: Instr) -> None:
     """value and …"""
-    if f.space.truth(f.peek()):
+    if operand_truth(f, f.peek()):
         f.pop()
     else:
         f.index = instr.arg
@@ -165,7 +165,7 @@ def JUMP_IF_FALSE_OR_POP(f: Frame, instr: Instr) -> None:
 @opcode
 def JUMP_IF_TRUE_OR_POP(f: Frame, instr: Instr) -> None:
     """value or …"""
-    if f.space.truth(f.peek()):
+    if operand_truth(f, f.peek()):
         f.index = instr.arg
     else:
         f.pop()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Host
     from stator.space.interfaces import Trace
 
-__all__ = ["contents_stay", "dims", "note_first_call", "number_varies", "ranges"]
+__all__ = ["contents_stay", "dims", "note_first_call", "number_varies", "outcome_stays", "ranges"]
 
 _VARIES = "varies"
 
@@ -147,6 +147,14 @@ def contents_stay(trace: Trace, value: TracedTensor) -> bool:
     if seen.setdefault(key, numbers) != numbers:
         seen[key] = _VARIES
     return seen[key] is not _VARIES
+
+
+def outcome_stays(trace: Trace, condition: str, truth: bool) -> bool:
+    """Whether a condition has been what it is now in all earlier traces of the same code."""
+    seen = trace.region_state.setdefault("outcomes", {})
+    if seen.setdefault(condition, truth) is not truth:
+        seen[condition] = _VARIES
+    return seen[condition] is not _VARIES
 
 
 def number_varies(trace: Trace, host: int | float, source: Source) -> bool:

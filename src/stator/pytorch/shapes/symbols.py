@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from stator.space.protocol import Handler
     from stator.space.space import Space
 
-__all__ = ["SymValue", "decide", "literal", "models", "shows_any", "specialise"]
+__all__ = ["ARITHMETIC", "COMPARISONS", "SymValue", "decide", "literal", "models", "shows_any", "specialise"]
 
 _PAST_64_BITS = 1 << 63
 _CLASSES: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
@@ -269,18 +269,19 @@ def _to_int(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value 
 
 #: what torch's symbols can do with a condition, which is no number to sympy
 _OF_CONDITIONS = (operator.add, operator.sub, operator.mul)
-_ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
+ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
+COMPARISONS = ("lt", "le", "eq", "ne", "gt", "ge")
 
 
 def models() -> dict[int, Handler]:
     """The models of numbers' methods by the ids of the host callables, for calls.call_hook."""
     found: dict[int, Handler] = {}
     for cls in (int, float):
-        for name in _ARITHMETIC:
+        for name in ARITHMETIC:
             function = getattr(operator, name)
             found[id(cls.__dict__[f"__{name}__"])] = _method(function)
             found[id(cls.__dict__[f"__r{name}__"])] = _method(function, swap=True)
-        for name in ("lt", "le", "eq", "ne", "gt", "ge", "neg", "abs"):
+        for name in (*COMPARISONS, "neg", "abs"):
             found[id(cls.__dict__[f"__{name}__"])] = _method(getattr(operator, name))
         found[id(cls.__dict__["__bool__"])] = _truth
         found[id(cls.__dict__["__float__"])] = _to_float

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Args, Function, Host, Kwargs
     from stator.space.interfaces import Trace, Writer
 
-__all__ = ["SETTERS", "State", "grad_mode", "snapshot"]
+__all__ = ["SETTERS", "State", "computes_alike", "grad_mode", "snapshot"]
 
 _AUTOCAST_DEVICES = ("cpu", "cuda")
 
@@ -36,7 +36,7 @@ _AUTOCAST_DEVICES = ("cpu", "cuda")
 #: the value of one part of the state, which its setter takes
 Part: TypeAlias = Any
 
-#: name → (read, the calls that make it a given value) of each part of the state
+#: name → (read, the calls that make it a given value) of each part of the state, gradients first
 PARTS: dict[str, tuple[Callable[[], Part], Callable[[Part], Calls]]] = {
     "grad": (torch.is_grad_enabled, lambda to: [(internals.set_grad_enabled, (to,))]),
     "autocast cache": (torch.is_autocast_cache_enabled, lambda to: [(torch.set_autocast_cache_enabled, (to,))]),
@@ -108,6 +108,11 @@ def changes(before: tuple[Part, ...], after: tuple[Part, ...]) -> Calls:
     return [call for (_, calls), was, wanted in parts if was != wanted for call in calls(wanted)]
 
 
+def computes_alike(key: Any, other: Any) -> bool:
+    """Whether operations compute the same in two states, by their keys: whether with gradients does not matter."""
+    return key is other or (key[0][1:], key[2]) == (other[0][1:], other[2])
+
+
 def autocast_nesting() -> int:
     """In how many blocks of autocast the thread is."""
     torch.autocast_increment_nesting()
@@ -163,7 +168,7 @@ class State:
         if self.modes.take():
             self.used = True
         self._check = _check_of(torchs, len(self.modes.taken))
-        self.key = self._key()
+        self.key = self.entry_key = self._key()
         self.hooks = ProgramHooks()
         #: switches that the trace depends on
         self.relied: dict[str, None] = {}

@@ -18,9 +18,11 @@ from stator.guards.base import Guard
 from stator.guards.guard import Predicate
 from stator.guards.interned import Interned
 from stator.guards.source import AttrSource
+from stator.pytorch.fake.metadata import hint_of, is_describable
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.inputs import is_member
 from stator.pytorch.shapes import dynamism
+from stator.pytorch.state.global_state import computes_alike
 from stator.pytorch.tensors.lowering import fill
 from stator.pytorch.tensors.tensor import TensorValue
 
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Nested
     from stator.space.value import Value
 
-__all__ = ["contents"]
+__all__ = ["contents", "is_small", "is_unwritten"]
 
 #: elements of a tensor that is worth computing while tracing
 _MOST = 1024
@@ -81,47 +83,56 @@ class _Search:
 
     def member(self, value: TensorValue) -> torch.Tensor | None:
         """The contents of a module's buffer of one element, if they have not been seen to change."""
-        meta = value.meta
-        if meta is None or meta.symbolic or meta.device.type != "cpu" or meta.requires_grad:
+        if not is_small(value):
             return None
-        is_scalar = meta.shape == () and is_member(value)
-        if not is_scalar and not (self.branch and _is_setting(value) and self.is_unwritten(value)):
+        is_scalar = value.shape == () and is_member(value)
+        if not is_scalar and not (self.branch and _is_setting(value) and is_unwritten(self.recorder, value)):
             return None
         if not dynamism.contents_stay(self.recorder.trace, value):
             return None
         self.members.append(value)
         return value.host.detach().clone()
 
-    def is_unwritten(self, value: TensorValue) -> bool:
-        """Whether nothing in the memory of an existing tensor has been written."""
-        effects = self.recorder.effects
-        hosts = [root.host for root in effects.rewritten if root.host is not None]
-        return not effects.acts and all(storage_of(host) != storage_of(value.host) for host in hosts)
-
     def is_simple(self, value: TensorValue, operation: Operation) -> bool:
         """Whether the operation depends on its operands alone, and is worth running."""
-        meta = value.meta
-        if meta is None or meta.device.type != "cpu" or meta.requires_grad:
+        if operation.key is None or operation.effectful or not computes_alike(operation.state, self.recorder.state.key):
             return False
-        if operation.key is None or operation.state is not self.recorder.state.key or operation.effectful:
-            return False
-        return math.prod(meta.shape) <= _MOST and "empty" not in getattr(operation.function, "__name__", "empty")
+        return is_small(value) and "empty" not in getattr(operation.function, "__name__", "empty")
 
     def run(self, operation: Operation, depth: int) -> torch.Tensor | None:
         """The operation's real result, or None."""
-        operands = [self.computed(operand, depth - 1) for operand in operation.operands]
-        if any(operand is None for operand in operands):
-            return None
+        operands: list[torch.Tensor] = []
+        for operand in operation.operands:
+            known = self.computed(operand, depth - 1)
+            if known is None:
+                return None
+            operands.append(known)
         try:
             return operation.function(*fill(operation.args, operands), **fill(operation.kwargs, operands))
         except Exception:
             return None
 
 
+def is_small(value: TensorValue) -> bool:
+    """Whether a tensor is one whose contents are worth computing besides the graph."""
+    if value.device.type != "cpu" or value.requires_grad or not (value.host is None or is_describable(value.host)):
+        return False
+    sizes = [hint_of(size) for size in value.shape]
+    return None not in sizes and math.prod(sizes) <= _MOST
+
+
+def is_unwritten(recorder: Recorder, value: TensorValue) -> bool:
+    """Whether an existing tensor still is the tensor it was, and nothing in its memory has been written."""
+    effects = recorder.effects
+    hosts = [root.host for root in effects.rewritten if root.host is not None]
+    is_same = value not in recorder.tracked.rebound and value.root not in effects.rewritten
+    return is_same and not effects.acts and all(storage_of(host) != storage_of(value.host) for host in hosts)
+
+
 def _is_setting(value: TensorValue) -> bool:
     """Whether it is a tensor of a few integers that an object holds: such a one tends to stay as it is."""
-    small = not (value.dtype.is_floating_point or value.dtype.is_complex) and math.prod(value.shape) <= _MOST
-    return small and (type(value.source) is AttrSource or is_member(value))
+    is_integral = not (value.dtype.is_floating_point or value.dtype.is_complex)
+    return is_integral and (type(value.source) is AttrSource or is_member(value))
 
 
 def _same_contents(member: TensorValue) -> Guard:

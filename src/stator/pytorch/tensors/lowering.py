@@ -109,6 +109,10 @@ def fill(template: Nested, items: Sequence[object]) -> Nested:
     return template
 
 
+#: Python's types of numbers, where torch takes a type of elements
+_DTYPES: dict[type, torch.dtype] = {bool: torch.bool, int: torch.int64, float: torch.float64}
+
+
 class Lowering:
     """Makes the templates of one call, and its key."""
 
@@ -142,6 +146,11 @@ class Lowering:
             return self.host(value.as_host(self.space))
         except NotKnown:
             raise self.refuse(value.describe()) from None
+
+    def named(self, name: str, value: Value) -> tuple[Nested, object]:
+        """(template, key) of one argument by keyword: `dtype=int` is a name for torch's type of such elements."""
+        found = next((d for cls, d in _DTYPES.items() if name == "dtype" and self.space.known(value) is cls), None)
+        return self.value(value) if found is None else self.host(found)
 
     def operand(self, value: Host) -> tuple[Nested, object]:
         index = self.seen.get(id(value))
@@ -225,7 +234,7 @@ def lower_call(space: Space, call: Call, args: list[Value], kwargs: dict[str, Va
     if generator is not None and issubclass(generator.force().cls, torch.Generator):
         call.generator = generator.force()
         kwargs = {name: arg for name, arg in kwargs.items() if name != "generator"}
-    named = [(name, *lowering.value(arg)) for name, arg in kwargs.items()]
+    named = [(name, *lowering.named(name, arg)) for name, arg in kwargs.items()]
     call.args = tuple([template for template, _ in parts])
     call.kwargs = {name: template for name, template, _ in named}
     if lowering.memorable and _is_torchs(call.function):

@@ -1,0 +1,152 @@
+"""Branches on what is computed of integers that were there before: guarded, until they have gone both ways."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+
+import stator
+from tests.pytorch.gradients import BACKENDS, alike
+
+
+def inputs(n: int) -> tuple[torch.Tensor, ...]:
+    return torch.linspace(0.5, 1.5, n).requires_grad_(), torch.arange(1, n + 1)
+
+
+def any_of(x: Any, ids: Any) -> Any:
+    return x + 1 if (ids < 0).any() else x * 2
+
+
+def number(x: Any, ids: Any) -> Any:
+    n = ids.max().item()
+    return x + 1 if n + 1 > 50 else x * 2
+
+
+def truth(x: Any, ids: Any) -> Any:
+    return x + 1 if bool(ids.float().mean() < 0) else x * 2
+
+
+def combined(x: Any, ids: Any) -> Any:
+    is_plain = ids is not None and not (ids < 0).any() and x.dim() == 1
+    return x * 2 if is_plain else x + 1
+
+
+def left_operand(x: Any, ids: Any) -> Any:
+    return x + 1 if (ids < 0).any() or x.dim() > 1 else x * 2
+
+
+def without_gradients(x: Any, ids: Any) -> Any:
+    unfinished = torch.ones(2, dtype=torch.long)
+    with torch.no_grad():
+        if (ids[-1] < 0).item() or unfinished.max() == 0:
+            return x + 1
+    return x * 2
+
+
+def loop(x: Any, ids: Any) -> Any:
+    for i in range(3):
+        if ids[i] > 50:
+            break
+        x = x * 2
+    return x
+
+
+PROGRAMS = [any_of, number, truth, combined, left_operand, without_gradients, loop]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_what_goes_one_way_is_one_graph(program: Any, backend: str) -> None:
+    alike(lambda: (program, []), inputs, backend=backend, sizes=(3, 5, 7), breaks=0)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_what_goes_both_ways_is_as_in_eager(program: Any, backend: str) -> None:
+    compiled = stator.compile(program, backend=backend)
+    for factor in (1, -1, 100, 1, -100, 1):
+        x, ids = inputs(4)
+        assert torch.equal(compiled(x, ids * factor), program(x, ids * factor))
+    assert {b.code for b in stator.stats().breaks} == {"SB0201"}
+    assert stator.stats().graphs <= 7
+
+
+def written_before(x: Any, ids: Any) -> Any:
+    ids.add_(20)
+    return x + 1 if ids.max() > 25 else x * 2
+
+
+def view_written_before(x: Any, ids: Any) -> Any:
+    ids[1:].add_(20)
+    return x + 1 if ids[:2].max() > 25 else x * 2
+
+
+def other_data(x: Any, ids: Any) -> Any:
+    ids.data = ids + 20
+    return x + 1 if ids.max() > 25 else x * 2
+
+
+def drawn(x: Any, ids: Any) -> Any:
+    return x + 1 if torch.randint_like(ids, 10).max() > 25 else x * 2
+
+
+def of_floats(x: Any, ids: Any) -> Any:
+    return x + 1 if (x > 25).any() else x * 2
+
+
+@torch.compiler.allow_in_graph
+def counted(ids: Any) -> Any:
+    return ids * 1
+
+
+def of_the_program(x: Any, ids: Any) -> Any:
+    return x + 1 if counted(ids).max() > 25 else x * 2
+
+
+def written_after(x: Any, ids: Any) -> Any:
+    x = x + 1 if ids.max() > 25 else x * 2
+    ids.add_(20)
+    return x
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "program", [written_before, view_written_before, other_data, drawn, of_floats, of_the_program, written_after]
+)
+def test_what_was_not_there_before_is_not_guarded(program: Any, backend: str) -> None:
+    compiled = stator.compile(program, backend=backend)
+    for factor in (1, 2, 3, 10, 1):
+        x, ids = inputs(4)
+        ids = ids * factor
+        others = copy.deepcopy(ids)
+        assert torch.equal(compiled(x, ids), program(x, others))
+        assert torch.equal(ids, others)
+    assert stator.stats().graph_breaks > 0
+
+
+class Mode(torch.utils._python_dispatch.TorchDispatchMode):  # type: ignore[name-defined]
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+def test_modes_do_not_see_what_guards_compute() -> None:
+    def seen(function: Any) -> list[str]:
+        function(*inputs(4))
+        function(*inputs(4))
+        with Mode() as mode:
+            function(*inputs(4))
+        return mode.seen
+
+    assert seen(stator.compile(any_of, backend="eager")) == seen(any_of)
+
+
+def test_with_inductor() -> None:
+    alike(lambda: (any_of, []), inputs, backend="inductor", sizes=(3, 5), breaks=0, tolerance=1e-6)
