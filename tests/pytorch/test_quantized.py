@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -95,3 +96,44 @@ def test_what_it_does_not_take_raises_as_in_eager(backend: str) -> None:
     compiled = stator.compile(by_tensor, backend=backend)
     with pytest.raises(RuntimeError, match="Quantize only works on Float Tensor"):
         compiled(torch.ones(3, dtype=torch.float64))
+
+
+def dynamic(backend: str, sizes: Any) -> Any:
+    torch.manual_seed(0)
+    plain = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    module = torch.ao.quantization.quantize_dynamic(plain, {torch.nn.Linear})
+    compiled = stator.compile(module, backend=backend)
+    for n in sizes:
+        x = torch.linspace(-1, 1, n * 3).reshape(n, 3)
+        torch.testing.assert_close(compiled(x), module(x))
+    assert stator.stats().graph_breaks == 0
+    return module, compiled
+
+
+@backends
+def test_layers_with_packed_weights(backend: str) -> None:
+    module, compiled = dynamic(backend, (4, 4, 7, 5))
+    module[0] = torch.ao.nn.quantized.dynamic.Linear(3, 4)
+    x = torch.ones(4, 3)
+    torch.testing.assert_close(compiled(x), module(x))
+
+
+def test_layers_with_packed_weights_and_inductor() -> None:
+    dynamic("inductor", (4,))
+
+
+def test_what_is_packed_is_not_kept() -> None:
+    from stator.pytorch.modules import packed_weights
+
+    before = len(packed_weights._calls)
+    _, _ = dynamic("eager", (4,))
+    stator.reset()
+    gc.collect()
+    assert len(packed_weights._calls) <= before
+
+
+@backends
+def test_gradients_through_packed_weights_are_left_to_eager(backend: str) -> None:
+    module, compiled = dynamic(backend, (4,))
+    x = torch.ones(4, 3, requires_grad=True)
+    assert compiled(x).requires_grad is module(x).requires_grad
