@@ -50,6 +50,9 @@ PROGRAMS = {
     "scales": lambda x: (by_channel(x).q_per_channel_scales(), by_channel(x).q_per_channel_zero_points()),
     "axis": lambda x: (by_channel(x, torch.quint8).q_per_channel_axis(), x + 1),
     "tensors": lambda x: described(torch.quantize_per_tensor(x, torch.tensor(0.1), torch.tensor(3), torch.quint8)),
+    "numbers in tensors": lambda x: described(
+        torch.quantize_per_tensor(x, float(torch.full((1,), 0.1)), int(torch.full((1,), 3)), torch.qint8)
+    ),
     "arranged": lambda x: by_tensor(x).reshape(-1).clone().view(3, -1).transpose(0, 1).permute(1, 0).dequantize(),
     "relu": lambda x: torch.relu(by_tensor(x)).dequantize(),
     "with gradients": lambda x: by_tensor(x).dequantize() * x.nan_to_num(0, 0, 0),

@@ -66,6 +66,10 @@ class Composed(TensorValue):
         return model(space, [arg.force() for arg in args], {name: arg.force() for name, arg in kwargs.items()})
 
     @property
+    def composition(self) -> Any:
+        return self
+
+    @property
     def node(self) -> Any:
         raise self.refuse("an operation")
 
