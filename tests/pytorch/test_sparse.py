@@ -138,13 +138,3 @@ def test_an_uncoalesced_tensor():
         s = torch.sparse_coo_tensor(torch.tensor(indices), torch.ones(2), (2, 2))
         torch.testing.assert_close(compiled(s), f(s))
         torch.testing.assert_close(compiled(s.coalesce()), f(s))
-
-
-def test_nested_tensors_are_left_to_python():
-    def f(x):
-        return (x * 2).to_padded_tensor(0.0)
-
-    nested = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)])
-    compiled = stator.compile(f, backend="aot_eager")
-    torch.testing.assert_close(compiled(nested), f(nested))
-    assert {b.code for b in stator.stats().breaks} == {"SB0204"}

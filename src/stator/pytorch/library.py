@@ -12,7 +12,7 @@ __all__ = ["install"]
 #: package → its files that register models, each in its `install()`
 _PARTS = {
     "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks"),
-    "composed": ("masked", "quantized", "sparse"),
+    "composed": ("masked", "nested", "quantized", "sparse"),
     "distributed": ("collectives",),
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),

@@ -109,6 +109,7 @@ def with_objects(space: Space, operator: Operator, args: list[Value], kwargs: di
 def _is_taken(operator: Operator, objects: list[Any]) -> bool:
     name = operator.name() if isinstance(operator, internals.OpOverload) else internals.qualified_name(operator)
     made_once = f"__torch__.torch.classes.{_LIBRARY}."
+    hosts = [value.host for value in objects]
     return name.startswith(f"{_LIBRARY}::") and all(
-        item.host is not None and item.host._type().qualified_name().startswith(made_once) for item in objects
+        host is not None and internals.script_type(host).qualified_name().startswith(made_once) for host in hosts
     )
