@@ -123,12 +123,12 @@ def _to_padded(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Val
     if size.constant or tuple(map(_number, space.unpack(size))) != tuple(padded.shape):
         raise source.refuse("Tensor.to_padded_tensor")
     there = record_method(space, "unsqueeze", keep, -1)
-    return record_method(space, "where", padded, there, given["padding"])  # type: ignore[no-any-return]
+    return record_method(space, "where", padded, there, given["padding"])
 
 
 def _number(value: Value) -> object:
     value = value.force()
-    return value.number if isinstance(value, SymValue) else value.host  # type: ignore[attr-defined]
+    return value.number if isinstance(value, SymValue) else value.host
 
 
 def _dim(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -14,7 +14,7 @@ from stator.pytorch.subclasses.wrapper_attrs import WrapperAttrs
 from stator.pytorch.tensors.classes import PLAIN_CLASSES, has_dispatch, is_traceable, is_wrapper
 from stator.space.identity.aliasing import used_as_key
 from stator.space.identity.keys import IdentityKey
-from stator.space.value import Unsupported, Value
+from stator.space.value import NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -118,6 +118,12 @@ class TensorValue(Value):
 
     def identity(self, space: Space) -> Any:
         return self if self.host is None else self.host
+
+    def as_existing(self, space: Space) -> Any:
+        """As for all objects, but without a guard: each call has tensors of its own, which are not told apart."""
+        if self.source is None or self.root in self.recorder.effects.written:
+            raise NotKnown(self)
+        return self.host
 
     def key(self, space: Space) -> Any:
         used_as_key(space, self)
