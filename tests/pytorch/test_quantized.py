@@ -140,3 +140,32 @@ def test_gradients_through_packed_weights_are_left_to_eager(backend: str) -> Non
     module, compiled = dynamic(backend, (4,))
     x = torch.ones(4, 3, requires_grad=True)
     assert compiled(x).requires_grad is module(x).requires_grad
+
+
+class Static(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.quant, self.dequant = torch.ao.quantization.QuantStub(), torch.ao.quantization.DeQuantStub()
+        self.conv, self.relu, self.linear = torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Linear(4, 2)
+
+    def forward(self, x: Any) -> Any:
+        x = self.relu(self.conv(self.quant(x)))
+        return self.dequant(self.linear(x.flatten(2).permute(0, 2, 1).contiguous()))
+
+
+@backends
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_model_that_is_quantised_throughout(fused: bool, backend: str) -> None:
+    torch.manual_seed(0)
+    model: Any = Static().eval()
+    if fused:
+        model = torch.ao.quantization.fuse_modules(model, [["conv", "relu"]])
+    model.qconfig = torch.ao.quantization.get_default_qconfig("x86")
+    prepared = torch.ao.quantization.prepare(model)
+    prepared(torch.randn(9, 3, 6, 6))
+    converted = torch.ao.quantization.convert(prepared)
+    compiled = stator.compile(converted, backend=backend)
+    for n in (4, 4, 7):
+        x = torch.randn(n, 3, 6, 6)
+        torch.testing.assert_close(compiled(x), converted(x))
+    assert not stator.stats().breaks

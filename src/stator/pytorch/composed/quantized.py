@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Host
     from stator.space.space import Space
 
-__all__ = ["install"]
+__all__ = ["Quantized", "as_tensor", "install"]
 
 _Base: Any = internals.TensorBase
 #: the types that are traced: what they are stored as, and their limits
@@ -217,10 +217,12 @@ def _moved(name: str) -> Model:
 
 def _relu(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`q.relu()`: nothing lies below zero."""
-    tensor: Any = args[0]
-    if tensor.by_channel or not tensor.parts[2].constant or len(args) > 1:
+    given: dict[str, Any] = bind(("input", "inplace"), args, kwargs)
+    tensor = given["input"]
+    if tensor.by_channel or not given["inplace"].constant or given["inplace"].host:
         raise tensor.refuse("relu")
-    integers = record_method(space, "clamp", tensor.parts[0], tensor.parts[2])
+    zero = as_tensor(space, tensor.parts[2], tensor.parts[0].dtype)
+    integers = record_method(space, "maximum", tensor.parts[0], zero)
     return Quantized(space, tensor.quantized_dtype, integers, *tensor.parts[1:])
 
 
