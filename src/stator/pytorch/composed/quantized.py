@@ -138,14 +138,14 @@ def _per_channel(space: Space, args: list[Value], kwargs: dict[str, Value]) -> V
 def _kept(space: Space, part: Value) -> Value:
     """A scale or zero point as it is now: somebody may write to a tensor later."""
     if tensors_among([part]):
-        return record_method(space, "clone", part)  # type: ignore[no-any-return]
+        return record_method(space, "clone", part)
     return part if part.symbolic else Constant(space.known(part))
 
 
 def as_tensor(space: Space, part: Value, dtype: torch.dtype) -> Value:
     """A scale or zero point as a tensor, where it may be a number."""
     if tensors_among([part]):
-        return record_method(space, "to", part, dtype)  # type: ignore[no-any-return]
+        return record_method(space, "to", part, dtype)
     call = Call(torch.scalar_tensor, "call_function", torch.scalar_tensor)
     return record(space, call, [part], {"dtype": space.fresh(dtype)})
 
@@ -161,7 +161,7 @@ def _dequantize(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Va
     factor = tensor.shaped_for(space, scale)
     if not factor.constant:
         factor = as_tensor(space, factor, torch.float32)
-    return record_method(space, "mul", above, factor)  # type: ignore[no-any-return]
+    return record_method(space, "mul", above, factor)
 
 
 def _part(index: int, by_channel: bool, kind: type = object) -> Model:
@@ -173,9 +173,9 @@ def _part(index: int, by_channel: bool, kind: type = object) -> Model:
         if tensor.by_channel is not by_channel and index:
             raise tensor.refuse("a question about how it is scaled")
         if not tensors_among([part]):
-            return part  # type: ignore[no-any-return]
+            return part
         if by_channel or not index:
-            return record_method(space, "clone", part)  # type: ignore[no-any-return]
+            return record_method(space, "clone", part)
         found = as_number(space, part, kind)
         if found is None:
             raise Unsupported(errors.DataDependentValue("Tensor.q_scale"))
@@ -197,7 +197,7 @@ def _asked(name: str) -> Model:
     """An operation that asks for the sizes, which are those of the integers."""
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return record_method(space, name, args[0].parts[0], *args[1:], **kwargs)  # type: ignore[attr-defined, no-any-return]
+        return record_method(space, name, args[0].parts[0], *args[1:], **kwargs)  # type: ignore[attr-defined]
 
     return model
 

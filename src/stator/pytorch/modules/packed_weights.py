@@ -69,7 +69,7 @@ class QuantizedPlace:
 
     def __call__(self, tensors: list[torch.Tensor]) -> torch.Tensor:
         integers, scale, zero_point = fill(self.parts, tensors)
-        return internals.make_quantized(integers, float(scale), int(zero_point))  # type: ignore[no-any-return]
+        return internals.make_quantized(integers, float(scale), int(zero_point))
 
 
 def _plain(result: torch.Tensor) -> torch.Tensor:
@@ -141,7 +141,7 @@ def _part(space: Space, lowering: Lowering, value: Value) -> tuple[Nested, objec
         return QuantizedPlace(*[part for part, _ in found]), ("quantised", *[key for _, key in found])
     if value.cls is torch.ScriptObject:
         space.guard_identity(value)
-        return weakref.ref(value.host), id(value.host)  # type: ignore[attr-defined]
+        return weakref.ref(value.host), id(value.host)
     return lowering.value(value)
 
 

@@ -32,7 +32,7 @@ def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]
     if call.composed is not None:
         answer = call.composed.perform(space, call.function, args, kwargs)
         if answer is not None:
-            return answer  # type: ignore[no-any-return]
+            return answer
     if call.operands and call.function in _OF_SIZES:
         call = with_numbers(space, call) or call  # a number read elsewhere is the same number here
     try:
