@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -49,6 +50,9 @@ PROGRAMS = {
     "scales": lambda x: (by_channel(x).q_per_channel_scales(), by_channel(x).q_per_channel_zero_points()),
     "axis": lambda x: (by_channel(x, torch.quint8).q_per_channel_axis(), x + 1),
     "tensors": lambda x: described(torch.quantize_per_tensor(x, torch.tensor(0.1), torch.tensor(3), torch.quint8)),
+    "numbers in tensors": lambda x: described(
+        torch.quantize_per_tensor(x, float(torch.full((1,), 0.1)), int(torch.full((1,), 3)), torch.qint8)
+    ),
     "arranged": lambda x: by_tensor(x).reshape(-1).clone().view(3, -1).transpose(0, 1).permute(1, 0).dequantize(),
     "relu": lambda x: torch.relu(by_tensor(x)).dequantize(),
     "with gradients": lambda x: by_tensor(x).dequantize() * x.nan_to_num(0, 0, 0),
@@ -95,3 +99,73 @@ def test_what_it_does_not_take_raises_as_in_eager(backend: str) -> None:
     compiled = stator.compile(by_tensor, backend=backend)
     with pytest.raises(RuntimeError, match="Quantize only works on Float Tensor"):
         compiled(torch.ones(3, dtype=torch.float64))
+
+
+def dynamic(backend: str, sizes: Any) -> Any:
+    torch.manual_seed(0)
+    plain = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    module = torch.ao.quantization.quantize_dynamic(plain, {torch.nn.Linear})
+    compiled = stator.compile(module, backend=backend)
+    for n in sizes:
+        x = torch.linspace(-1, 1, n * 3).reshape(n, 3)
+        torch.testing.assert_close(compiled(x), module(x))
+    assert stator.stats().graph_breaks == 0
+    return module, compiled
+
+
+@backends
+def test_layers_with_packed_weights(backend: str) -> None:
+    module, compiled = dynamic(backend, (4, 4, 7, 5))
+    module[0] = torch.ao.nn.quantized.dynamic.Linear(3, 4)
+    x = torch.ones(4, 3)
+    torch.testing.assert_close(compiled(x), module(x))
+
+
+def test_layers_with_packed_weights_and_inductor() -> None:
+    dynamic("inductor", (4,))
+
+
+def test_what_is_packed_is_not_kept() -> None:
+    from stator.pytorch.modules import packed_weights
+
+    before = len(packed_weights._calls)
+    _, _ = dynamic("eager", (4,))
+    stator.reset()
+    gc.collect()
+    assert len(packed_weights._calls) <= before
+
+
+@backends
+def test_gradients_through_packed_weights_are_left_to_eager(backend: str) -> None:
+    module, compiled = dynamic(backend, (4,))
+    x = torch.ones(4, 3, requires_grad=True)
+    assert compiled(x).requires_grad is module(x).requires_grad
+
+
+class Static(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.quant, self.dequant = torch.ao.quantization.QuantStub(), torch.ao.quantization.DeQuantStub()
+        self.conv, self.relu, self.linear = torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Linear(4, 2)
+
+    def forward(self, x: Any) -> Any:
+        x = self.relu(self.conv(self.quant(x)))
+        return self.dequant(self.linear(x.flatten(2).permute(0, 2, 1).contiguous()))
+
+
+@backends
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_model_that_is_quantised_throughout(fused: bool, backend: str) -> None:
+    torch.manual_seed(0)
+    model: Any = Static().eval()
+    if fused:
+        model = torch.ao.quantization.fuse_modules(model, [["conv", "relu"]])
+    model.qconfig = torch.ao.quantization.get_default_qconfig("x86")
+    prepared = torch.ao.quantization.prepare(model)
+    prepared(torch.randn(9, 3, 6, 6))
+    converted = torch.ao.quantization.convert(prepared)
+    compiled = stator.compile(converted, backend=backend)
+    for n in (4, 4, 7):
+        x = torch.randn(n, 3, 6, 6)
+        torch.testing.assert_close(compiled(x), converted(x))
+    assert not stator.stats().breaks

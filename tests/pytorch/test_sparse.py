@@ -70,8 +70,42 @@ def test_programs(function, backend):
                 assert one == other
     breaks = stator.stats().breaks
     assert {b.code for b in breaks} <= {"SB0204", "SB0119"}, breaks  # in this process, what warns once has not warned
-    if function in (transposed, summed, facts):
+    if function in (transposed, summed, facts, coalesced, parts, matmul):
         assert not breaks
+
+
+def vector(csr, coo, x, csc):
+    return torch.mv(csr, x[:, 0]), torch.sparse.mm(csc, x) * 2, csr.to_dense() + csc.to_dense()
+
+
+@BACKENDS
+@pytest.mark.parametrize("function", [matmul, vector, parts, coalesced])
+def test_existing_tensors_are_taken_apart_in_one_graph(function, backend):
+    compiled = stator.compile(function, backend=backend, fullgraph=True)
+    for size in (4, 4, 7, 5):
+        csr, coo, x, csc = inputs(size)
+        x.requires_grad_()
+        got, expected = flat(compiled(csr, coo, x, csc)), flat(function(csr, coo, x, csc))
+        for one, other in zip(got, expected, strict=True):
+            torch.testing.assert_close(one, other)
+        if expected[0].requires_grad:
+            grads = [torch.autograd.grad(result.sum(), x)[0] for result in (got[0], expected[0])]
+            torch.testing.assert_close(*grads)
+
+
+def test_existing_tensors_are_taken_apart_with_inductor():
+    args = inputs(4)
+    torch.testing.assert_close(stator.compile(vector, backend="inductor", fullgraph=True)(*args), vector(*args))
+
+
+@BACKENDS
+def test_parts_share_their_memory_with_the_tensor(backend):
+    def f(s):
+        return s.indices(), s.values().mul_(2)
+
+    s = torch.eye(3).to_sparse()
+    indices, _ = stator.compile(f, backend=backend)(s)
+    assert indices.data_ptr() == s.indices().data_ptr() and torch.equal(s.to_dense(), torch.eye(3) * 2)
 
 
 def test_compressed_tensors_are_in_graphs_of_the_eager_backend():
@@ -104,13 +138,3 @@ def test_an_uncoalesced_tensor():
         s = torch.sparse_coo_tensor(torch.tensor(indices), torch.ones(2), (2, 2))
         torch.testing.assert_close(compiled(s), f(s))
         torch.testing.assert_close(compiled(s.coalesce()), f(s))
-
-
-def test_nested_tensors_are_left_to_python():
-    def f(x):
-        return (x * 2).to_padded_tensor(0.0)
-
-    nested = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)])
-    compiled = stator.compile(f, backend="aot_eager")
-    torch.testing.assert_close(compiled(nested), f(nested))
-    assert {b.code for b in stator.stats().breaks} == {"SB0204"}

@@ -260,6 +260,10 @@ _FUNCTIONS = {
     "make_quantized_by_channel": Name(
         "torch._make_per_channel_quantized_tensor", FUNCTION, "a quantised tensor made of integers"
     ),
+    "nested_tensor": Name("torch._C._nested.nested_tensor", FUNCTION, "a call that is modelled"),
+    "nested_to_padded": Name("torch._C._nested.nested_to_padded_tensor", FUNCTION, "a call that is modelled"),
+    "nested_of_list": Name("torch._nested_tensor_from_tensor_list", FUNCTION, "a nested tensor made of its rows"),
+    "script_type": Name("torch._C.ScriptObject._type", FUNCTION, "what is packed into an object of C++"),
     "clone_all": Name("torch._foreach_clone", FUNCTION, "copies of what a graph writes, quickly"),
     "sym_sqrt": Name("torch._sym_sqrt", FUNCTION, "the root of a symbolic size", takes=1),
     "assume": Name("torch._check", FUNCTION, "a bound of a symbolic size", takes=1),

@@ -19,7 +19,7 @@ _RARE = {"distributed.placements": "torch.distributed.tensor.placement_types"}
 #: package → its files that register models, each in its `install()`
 _PARTS = {
     "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks", "saved_hooks"),
-    "composed": ("masked", "quantized"),
+    "composed": ("masked", "nested", "quantized", "sparse"),
     "distributed": ("awaited", "calls", "collectives", "groups", "meshes", "options", "work"),
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),

@@ -17,7 +17,6 @@ import torch
 from stator import errors
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import FALSE
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -66,6 +65,10 @@ class Composed(TensorValue):
         return model(space, [arg.force() for arg in args], {name: arg.force() for name, arg in kwargs.items()})
 
     @property
+    def composition(self) -> Any:
+        return self
+
+    @property
     def node(self) -> Any:
         raise self.refuse("an operation")
 
@@ -101,8 +104,3 @@ def bind(names: tuple[str, ...], args: list[Value], kwargs: dict[str, Value]) ->
     """The arguments of a call by the names of its parameters, where all are given; those missing are None."""
     given: dict[str, Any] = dict(zip(names, args, strict=False)) | kwargs
     return {name: given.get(name, Constant(None)).force() for name in names}
-
-
-def never(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """The model of a question that is false of the whole kind."""
-    return FALSE

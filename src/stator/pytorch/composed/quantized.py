@@ -16,7 +16,8 @@ from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.composed.composed import Composed, Model, bind
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.tensors.recording import record_method
+from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.recording import record, record_method
 from stator.pytorch.tensors.scalars import as_number
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.protocol import register
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Host
     from stator.space.space import Space
 
-__all__ = ["install"]
+__all__ = ["Quantized", "as_tensor", "install"]
 
 _Base: Any = internals.TensorBase
 #: the types that are traced: what they are stored as, and their limits
@@ -89,10 +90,10 @@ def _quantize(space: Space, made: Quantized, given: Any) -> Quantized:
     """Give one that has a scale and a zero point its integers."""
     stored, low, high = _STORED[made.quantized_dtype]
     scale, zero_point = (made.shaped_for(space, part) for part in made.parts[1:3])
-    if tensors_among([scale]):
-        inverse = record_method(space, "reciprocal", record_method(space, "to", scale, torch.float32))
+    if scale.constant:
+        inverse: Any = Constant((1 / torch.tensor(space.known(scale), dtype=torch.float32)).item())
     else:
-        inverse = Constant((1 / torch.tensor(space.known(scale), dtype=torch.float32)).item())
+        inverse = record_method(space, "reciprocal", as_tensor(space, scale, torch.float32))
     plain = record_method(space, "detach", given)
     scaled = record_method(space, "round", record_method(space, "mul", plain, inverse))
     placed = record_method(space, "add", scaled, zero_point)
@@ -136,7 +137,17 @@ def _per_channel(space: Space, args: list[Value], kwargs: dict[str, Value]) -> V
 
 def _kept(space: Space, part: Value) -> Value:
     """A scale or zero point as it is now: somebody may write to a tensor later."""
-    return record_method(space, "clone", part) if tensors_among([part]) else Constant(space.known(part))
+    if tensors_among([part]):
+        return record_method(space, "clone", part)
+    return part if part.symbolic else Constant(space.known(part))
+
+
+def as_tensor(space: Space, part: Value, dtype: torch.dtype) -> Value:
+    """A scale or zero point as a tensor, where it may be a number."""
+    if tensors_among([part]):
+        return record_method(space, "to", part, dtype)
+    call = Call(torch.scalar_tensor, "call_function", torch.scalar_tensor)
+    return record(space, call, [part], {"dtype": space.fresh(dtype)})
 
 
 def _dequantize(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -148,9 +159,9 @@ def _dequantize(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Va
     exact = record_method(space, "to", integers, torch.float32)
     above = record_method(space, "sub", exact, tensor.shaped_for(space, zero_point))
     factor = tensor.shaped_for(space, scale)
-    if tensors_among([factor]):
-        factor = record_method(space, "to", factor, torch.float32)
-    return record_method(space, "mul", above, factor)  # type: ignore[no-any-return]
+    if not factor.constant:
+        factor = as_tensor(space, factor, torch.float32)
+    return record_method(space, "mul", above, factor)
 
 
 def _part(index: int, by_channel: bool, kind: type = object) -> Model:
@@ -162,9 +173,9 @@ def _part(index: int, by_channel: bool, kind: type = object) -> Model:
         if tensor.by_channel is not by_channel and index:
             raise tensor.refuse("a question about how it is scaled")
         if not tensors_among([part]):
-            return part  # type: ignore[no-any-return]
+            return part
         if by_channel or not index:
-            return record_method(space, "clone", part)  # type: ignore[no-any-return]
+            return record_method(space, "clone", part)
         found = as_number(space, part, kind)
         if found is None:
             raise Unsupported(errors.DataDependentValue("Tensor.q_scale"))
@@ -186,7 +197,7 @@ def _asked(name: str) -> Model:
     """An operation that asks for the sizes, which are those of the integers."""
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return record_method(space, name, args[0].parts[0], *args[1:], **kwargs)  # type: ignore[attr-defined, no-any-return]
+        return record_method(space, name, args[0].parts[0], *args[1:], **kwargs)  # type: ignore[attr-defined]
 
     return model
 
@@ -206,10 +217,12 @@ def _moved(name: str) -> Model:
 
 def _relu(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`q.relu()`: nothing lies below zero."""
-    tensor: Any = args[0]
-    if tensor.by_channel or tensors_among([tensor.parts[2]]) or len(args) > 1:
+    given: dict[str, Any] = bind(("input", "inplace"), args, kwargs)
+    tensor = given["input"]
+    if tensor.by_channel or not given["inplace"].constant or given["inplace"].host:
         raise tensor.refuse("relu")
-    integers = record_method(space, "clamp", tensor.parts[0], tensor.parts[2])
+    zero = as_tensor(space, tensor.parts[2], tensor.parts[0].dtype)
+    integers = record_method(space, "maximum", tensor.parts[0], zero)
     return Quantized(space, tensor.quantized_dtype, integers, *tensor.parts[1:])
 
 

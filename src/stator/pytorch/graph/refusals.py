@@ -52,7 +52,7 @@ def refuse_misplaced(call: Call, outcome: Outcome) -> None:
     tensors = tensors_among(call.operands)
     if any(map(_is_compressed, tensors)):
         raise _refusal(
-            call, "its operand is compressed and sparse, or part of a sparse tensor, which only `eager` takes"
+            call, "its operand is compressed and sparse, or part of a sparse or nested tensor, which only `eager` takes"
         )
     if not (_hides_gradients(call.function) and torch.is_grad_enabled() and any(t.requires_grad for t in tensors)):
         return
@@ -71,8 +71,10 @@ def _is_sparse(value: TracedTensor) -> bool:
 def _is_compressed(value: TracedTensor) -> bool:
     if value.meta is None:
         return getattr(value.fake, "layout", None) in COMPRESSED
-    host = value.host
-    return host is not None and value.meta.is_view and internals.base(host).layout is not torch.strided
+    if value.host is None or not value.meta.is_view:
+        return False
+    base = internals.base(value.host)
+    return base.layout is not torch.strided or base.is_nested
 
 
 def _hides_gradients(function: Function) -> bool:

@@ -152,7 +152,7 @@ def _refusal(host: Host, name: str) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tensor: Any = args[0].force() if args else None
         if getattr(tensor, "composed", False):
-            return tensor.perform(space, host, args, kwargs)  # type: ignore[no-any-return]
+            return tensor.perform(space, host, args, kwargs)
         raise Unsupported(make(describe_callable(host)))
 
     return handler

@@ -161,8 +161,7 @@ class Lowering:
             self.call.metas.append(meta)
             if meta is None:
                 self.memorable = False
-                if getattr(value, "composed", False):
-                    self.call.composed = value
+                self.call.composed = getattr(value, "composition", None) or self.call.composed
         return Operand(index), (Operand, index)
 
     def sequence(self, value: Host) -> tuple[Nested, object]:

@@ -9,6 +9,7 @@ import torch
 from stator.guards.source import Source
 from stator.models.classes.attr_dict import AttrDict
 from stator.pytorch import internals
+from stator.pytorch.modules.packed_weights import with_objects
 from stator.pytorch.tensors.calls import function_handler
 from stator.space.protocol import HANDLERS, IMMUTABLE, MODELS, pure, register
 from stator.space.value import Known, Raised, Value
@@ -38,7 +39,7 @@ class OperatorValue(Known):
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         handler = HANDLERS.get(id(self.host))
-        result = None if handler is None else handler(space, args, kwargs)
+        result = with_objects(space, self.host, args, kwargs) if handler is None else handler(space, args, kwargs)
         return function_handler(self.host)(space, args, kwargs) if result is None else result
 
     def attr_dict(self, space: Space) -> Any:

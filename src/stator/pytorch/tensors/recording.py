@@ -30,7 +30,9 @@ def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]
     """Record a call with these arguments; the program's own errors are raised in it."""
     lower_call(space, call, args, kwargs)
     if call.composed is not None:
-        return call.composed.perform(space, call.function, args, kwargs)
+        answer = call.composed.perform(space, call.function, args, kwargs)
+        if answer is not None:
+            return answer
     if call.operands and call.function in _OF_SIZES:
         call = with_numbers(space, call) or call  # a number read elsewhere is the same number here
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stator.pytorch.autograd.spent import graph_output
+from stator.pytorch.composed import nested, sparse
 from stator.pytorch.objects.leaves import keep_leaf
 from stator.pytorch.subclasses.examination import examine
 from stator.pytorch.tensors.attributes import assign, read
@@ -61,6 +62,10 @@ class Slots:
     def as_plain(self, tensor: TensorValue) -> Value:
         """The tensor as one of torch's own class."""
         return as_plain(tensor)
+
+    def composition(self, tensor: TensorValue) -> Any:
+        """What says what operations on an existing tensor are, if that is up to it."""
+        return sparse.composition(tensor) or nested.composition(tensor)
 
     def keep_leaf(self, space: Space, made: Value, name: str) -> None:
         """A backend that rewrites the graph would make another tensor of a new leaf than the one gradients go to."""

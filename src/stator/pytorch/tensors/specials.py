@@ -32,6 +32,8 @@ _Base: Any = internals.TensorBase
 
 def unbind(space: Space, tensor: TensorValue) -> list[Value]:
     """The slices along the first dimension, as iteration gives them."""
+    if tensor.meta is None and tensor.composition is not None:
+        return space.unpack(record_method(space, "unbind", tensor, 0))
     if len(tensor.shape) == 0:
         raise space.error(TypeError, "iteration over a 0-d tensor")
     if space.trace.recorder.state.modes.entered:

@@ -109,6 +109,11 @@ class TensorValue(Value):
     def requires_grad(self) -> bool:
         return bool(self.meta.requires_grad if self.meta is not None else self.fake.requires_grad)
 
+    @property
+    def composition(self) -> Any:
+        """What says what operations on it are, where no graph takes it (see `stator.pytorch.composed`)."""
+        return self.recorder.slots.composition(self)
+
     # -- the object -------------------------------------------------------------------------------------------------
 
     def identity(self, space: Space) -> Any:
