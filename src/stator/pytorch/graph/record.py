@@ -11,6 +11,7 @@ from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.outcome import Outcome, outcome_of, versions_of
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
+from stator.pytorch.graph.opaque import make_opaque
 from stator.pytorch.graph.operation import Operation
 from stator.pytorch.graph.refusals import refuse_misplaced, refuse_read, unchecked
 from stator.pytorch.state.generators import draw, drawn_from
@@ -40,7 +41,7 @@ def record_call(recorder: Recorder, call: Call) -> Value:
     if outcome.warned:
         outcome.warned = real_warnings(call, outcome.warned)
         left_to_run_time(space, outcome.warned, describe_callable(call.function))
-    if outcome.rigid and not recorder.keeps_order:
+    if outcome.rigid and not recorder.keeps_order and not make_opaque(call):
         raise Unsupported(errors.UnsupportedMutation(describe_callable(call.function), "tensors of the program"))
     outcome.effectful |= call.acts
     if outcome.traced:
