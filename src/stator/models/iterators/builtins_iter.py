@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import ClassVar, Self
 
 from stator import errors
 from stator.guards.guard import Equals, Length
 from stator.guards.source import CallSource, ItemSource
+from stator.models.classes.instance import slot_effects
 from stator.models.iterators.iterator import (
     IteratorValue,
     PositionIterator,
@@ -26,6 +28,8 @@ from stator.space.value import Constant, Raised, Unsupported, Value
 __all__ = ["CallableIterator", "OverOne", "next_where"]
 
 _ONE = Constant(1)
+#: whose items and lengths no code of the program's gives
+_BUILTIN_SEQUENCES = (tuple, str, bytes)
 
 
 # -- what guards call: the parts of an iterator that existed before the trace -----------------------------------------
@@ -264,6 +268,14 @@ def next_where(space: Space, predicate: Value, iterator: Value, wanted: bool) ->
     return None
 
 
+def move_back_to(iterator: Host, index: int) -> None:
+    """Set the position of a `reversed`; below 0 is the end, where it lets go of its sequence."""
+    reversed.__setstate__(iterator, index)  # type: ignore[attr-defined]
+    if index < 0:
+        with contextlib.suppress(StopIteration):
+            reversed.__next__(iterator)
+
+
 @iterator_type(reversed)
 class ReversedValue(PositionIterator):
     """`reversed(sequence)`, of a sequence that has no `__reversed__`."""
@@ -287,9 +299,6 @@ class ReversedValue(PositionIterator):
         raise space.error(TypeError, f"'{sequence.type_name(space)}' object is not reversible")
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:
-        if self.source is not None and target.cls not in (tuple, str, bytes):
-            # Its items are fetched by the program's own code, which must not run again for real.
-            raise Unsupported(errors.OpaqueIterator(f"reversed() of {target.describe()}"))
         return item_at(space, target, index)
 
     def left(self, space: Space) -> int:
@@ -297,9 +306,39 @@ class ReversedValue(PositionIterator):
         return 0 if self.target is None or left > space.int_(space.len(self.target)) else left
 
     def begun(self, writer: Writer, target: str) -> str:
-        if self.target is None or self.target.cls in (tuple, str, bytes):
-            return self.call(writer, target)
-        raise Unsupported(errors.NotReconstructible(f"reversed() of {self.describe()}"))
+        return self.call(writer, target)
+
+    def rebuilt(self, writer: Writer) -> str:
+        if self.target is None or self.target.cls in _BUILTIN_SEQUENCES:
+            return super().rebuilt(writer)
+        self._refuse_telling(writer.trace.space)
+        name = writer.assign("iterator", self.begun(writer, writer.expr(self.target)))
+        writer.late.append(f"{writer.const(move_back_to)}({name}, {self.index})")
+        return name
+
+    def effects(self, writer: Writer) -> list[str]:
+        """A step for real would run the program's `__getitem__` again: the position is set instead."""
+        assert self.source is not None
+        if self.target is not None and self.target.cls not in _BUILTIN_SEQUENCES:
+            self._refuse_telling(writer.trace.space)
+        if self.steps:
+            at = self.index if self.target is not None else -1
+            writer.late.append(f"{writer.const(move_back_to)}({writer.source(self.source)}, {at})")
+        return slot_effects(self, writer)
+
+    def movers(self, space: Space) -> list[IteratorValue] | None:
+        self.open(space)
+        own = self.target is None or self.target.cls in _BUILTIN_SEQUENCES
+        return super().movers(space) if own else None
+
+    def _refuse_telling(self, space: Space) -> None:
+        """`reversed` asks the sequence for its length when it is made, and when it is given a position: a `__len__` of
+        the program's must do no more than answer, and the position must be one that the sequence has."""
+        assert self.target is not None
+        before = space.trace.mutation_count
+        length = space.int_(space.len(self.target))
+        if space.trace.mutation_count != before or self.index >= length:
+            raise Unsupported(errors.NotReconstructible(self.describe()))
 
     def exhausted(self, writer: Writer) -> str:
         return self.call(writer, "()")

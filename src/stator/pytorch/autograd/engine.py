@@ -17,6 +17,7 @@ from stator.pytorch.autograd.engine_run import (
     refusal,
     run,
     tensors_in,
+    with_tuples,
 )
 from stator.pytorch.autograd.obstacles import in_the_way, name_of
 from stator.pytorch.autograd.onlookers import is_unhooked
@@ -34,6 +35,7 @@ def _grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`torch.autograd.grad`, where the fake tensors have all of the graph that the engine will go through."""
     grad = torch.autograd.grad
     recorder = space.trace.recorder
+    args, kwargs = with_tuples(space, grad, args, kwargs)
     call = lower_call(space, Call(grad, "call_function", grad), args, kwargs)
     arguments = arguments_of(grad, args, kwargs)
     why = OTHERWISE if arguments is None else _in_its_way(space, arguments, call)

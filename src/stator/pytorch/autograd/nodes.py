@@ -1,6 +1,7 @@
 """The nodes of autograd's graph (`y.grad_fn`): whether there is one, of which class, and what it is called.
 
-A backend that rewrites the graph makes other nodes; what the trace says of one is what eager execution would show.
+A backend that rewrites the graph makes other nodes; what the trace says of one is what eager execution would show. A
+graph of which a node leaves the trace, as an object, is run in the program's order by no such backend.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ class NodeValue(Value):
         self.tensor = tensor
 
     def reconstruct(self, writer: Writer) -> str:
+        # The program may look at it, at those before it, or hook them: they must be the ones of eager execution.
+        self.tensor.recorder.tracked.in_order = True
         return f"{writer.expr(self.tensor)}.grad_fn"
 
 

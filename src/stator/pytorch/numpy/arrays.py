@@ -16,15 +16,18 @@ from stator.pytorch.numpy.array_value import FIELDS, SCALARS, ArrayValue
 from stator.pytorch.numpy.function_call import astype, call, mind_errors
 from stator.pytorch.state.global_state import function_modes
 from stator.pytorch.tensors.calls import function_handler
+from stator.pytorch.tensors.lowering import NUMBER_TYPES, STAND_INS
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.scalars import scalar
 from stator.pytorch.tensors.tensor import TensorValue
+from stator.space.operators import BINARY, COMPARE
 from stator.space.protocol import (
     AMBIENT,
     CALL_HOOKS,
     IMMUTABLE,
     INTERCEPTS,
     MODELS,
+    NOT_IMPLEMENTED,
     REALISERS,
     register,
 )
@@ -60,14 +63,28 @@ def _number(space: Space, array: ArrayValue, name: str) -> Value:
     return found
 
 
+def _taken_for(space: Space, array: ArrayValue) -> Value | None:
+    """The number of Python's that torch takes a scalar for; it refuses arrays, and complex scalars."""
+    if array.cls not in NUMBER_TYPES:
+        return None
+    return scalar(space, array.tensor, object)
+
+
 def _len(space: Space, array: ArrayValue) -> Value:
     if not len(array.tensor.shape):
         raise space.error(TypeError, "len() of unsized object")
     return space.getitem(FIELDS["shape"](space, array), Constant(0))
 
 
+def _tolist(space: Space, array: ArrayValue) -> Value:
+    return space.call_builtin(torch.Tensor.tolist, [record_method(space, "detach", array.tensor)], {})
+
+
 def _truth(space: Space, array: ArrayValue) -> Value:
     raise Unsupported(errors.DataDependentBranch())
+
+
+_LEFT_TO_TENSORS = frozenset({entry[1] for entry in (*BINARY.values(), *COMPARE.values())})
 
 
 def _method(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -82,8 +99,12 @@ def _method(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value
             return _len(space, self)
         if name == "__iter__" and len(self.tensor.shape):
             return space.iter(space.new_tuple(self.unpack(space)))
+        if name == "tolist":
+            return _tolist(space, self)
         if name == "__bool__":
             return _truth(space, self)
+    if name in _LEFT_TO_TENSORS and len(args) == 2 and self.cls in SCALARS and args[1].force().isa(torch.Tensor):
+        return NOT_IMPLEMENTED  # tensors have the higher `__array_priority__`
     known = name_of(host)
     if known is None or not any(isinstance(arg.force(), ArrayValue) for arg in args):
         return None
@@ -173,6 +194,8 @@ def _to_tensor(host: Host, copies: bool, otherwise: Handler | None) -> Handler:
             raise Unsupported(errors.UnsupportedTensorOperation(f"torch.{host.__name__}", "of an array, with options"))
         if array.cls is not np.ndarray and host is torch.from_numpy:
             raise space.error(TypeError, f"expected np.ndarray (got {array.cls.__qualname__})")
+        if array.strides is not None:
+            raise _refuse_strides(space, array.strides)
         tensor = record_method(space, "detach", array.tensor)
         if copies:
             tensor = record_method(space, "clone", tensor, memory_format=torch.contiguous_format)
@@ -182,10 +205,22 @@ def _to_tensor(host: Host, copies: bool, otherwise: Handler | None) -> Handler:
     return handler
 
 
+def _refuse_strides(space: Space, strides: tuple[int, ...]) -> Raised:
+    """torch takes no array with negative strides, not even to copy it."""
+    try:
+        torch.from_numpy(np.empty(2)[::-1])
+    except ValueError as e:
+        if min(strides) < 0:
+            return Raised(space.exception(e.with_traceback(None)))
+    raise refusal("ndarray", "it is a view that no tensor can be")
+
+
 def install() -> None:
     """Register the models."""
     MODELS[np.ndarray] = ArrayValue
     FIELDS.update({name: _viewed(name) for name in ("T", "real", "imag")})
+    STAND_INS[ArrayValue] = _taken_for
+    NUMBER_TYPES.update({cls: cls.item for cls in SCALARS if issubclass(cls, np.floating | np.integer)})
     IMMUTABLE.update(SCALARS, {np.dtype}, {type(np.dtype(cls)) for cls in SCALARS})
     for cls in SCALARS:
         REALISERS[cls] = _scalar

@@ -9,7 +9,7 @@ import torch
 
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.nesting import is_sequence, items_of, rebuilt
-from stator.pytorch.numpy.array_calls import Answer, array_call, ask, computed, numpy_dtype, refusal
+from stator.pytorch.numpy.array_calls import Answer, Kind, array_call, ask, computed, numpy_dtype, refusal
 from stator.pytorch.numpy.array_value import SCALARS, ArrayValue
 from stator.pytorch.numpy.error_modes import plan, refuses_for_real
 from stator.pytorch.numpy.error_terms import ErrorTerms
@@ -22,6 +22,8 @@ from stator.space.value import Constant, Raised, Value
 from stator.space.warning_trap import left_to_run_time
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import torch
 
     from stator.pytorch.types import Host
@@ -64,33 +66,45 @@ class _Asked:
         self.host = host
         #: what tells of floating-point errors (see float_flags)
         self.errors = QUIET
-        call, arguments = self.lowered(args, kwargs)
-        answer = self.known(host, call) if not call.operands else self.asked(host, call, arguments)
+        self.settled: Value | None = None
+        answer, known = None if kwargs else self.of_numbers(host, args), True
+        if answer is None:
+            call, arguments = self.lowered(args, kwargs)
+            known = not call.operands
+            answer = self.known(host, call.args, call.kwargs) if known else self.asked(host, call, arguments)
         if answer is None:
             raise refusal(name, "what NumPy gives depends on the contents")
         if answer.error is not None:
             raise Raised(space.exception(answer.error))
         self.answer = answer
-        self.settled: Value | None = None
         if answer.result is NotImplemented:
             self.settled = NOT_IMPLEMENTED
-        elif not call.operands and not isinstance(answer.result, np.ndarray | tuple | list):
+        elif known and not isinstance(answer.result, np.ndarray | tuple | list):
             self.settled = space.fresh(answer.result)
 
-    def known(self, host: Host, call: Call) -> Answer:
+    def of_numbers(self, host: Host, args: list[Value]) -> Answer | None:
+        """What NumPy gives for known scalars of its own, and numbers, where that is a scalar too: it runs for real."""
+        values = [arg.force() for arg in args]
+        hosts = [value.host for value in values if value.constant]
+        if len(hosts) < len(values) or not any(type(number) in SCALARS for number in hosts):
+            return None
+        answer = self.known(host, hosts, {})
+        return None if isinstance(answer.result, np.ndarray | tuple | list) else answer
+
+    def known(self, host: Host, args: Sequence[Host], kwargs: dict[str, Host]) -> Answer:
         """What NumPy gives for operands that are known."""
         mind_errors(self.space, self.name)
         warned: set[type] = set()
-        answer = computed(host, call.args, call.kwargs, warned)
+        answer = computed(host, tuple(args), kwargs, warned)
         left_to_run_time(self.space, warned, f"numpy.{self.name}")
         return answer
 
     def asked(self, host: Host, call: Call, arguments: _Arguments) -> Answer | None:
         """What NumPy gives for operands like those of the call."""
-        classes = [arguments.classes.get(id(operand), int) for operand in call.operands]
+        kinds = [arguments.kind(operand) for operand in call.operands]
         fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
         warned: set[type] = set()
-        answer = ask(host, call.args, call.kwargs, fakes, classes, warned)
+        answer = ask(host, call.args, call.kwargs, fakes, kinds, warned)
         left_to_run_time(self.space, warned, f"numpy.{self.name}")
         if answer is not None and answer.error is None and answer.computes():
             self.errors, why = plan(self.space, host, self.name, call, answer.result)
@@ -126,8 +140,11 @@ class _Asked:
             result = self.space.trace.recorder.record(call)
         except Failure as failure:
             raise refusal(self.name, str(failure.error).partition("\n")[0][:200]) from None
+        for array in arguments.arrays.values():
+            array.refuse_written(self.name)
         same = all(a is b for a, b in zip(args, self.given, strict=True))
-        parts = Result(self.space, self.name, self.answer, call.operands, arguments.arrays, same)
+        view = (self.host, self.given) if same and not call.kwargs else None
+        parts = Result(self.space, self.name, self.answer, call.operands, arguments.arrays, same, view)
         return parts.of(result.force(), self.answer.result)
 
 
@@ -204,6 +221,11 @@ class _Arguments:
         #: id of a tensor among the arguments → the array that it stands for, and its class
         self.arrays: dict[int, ArrayValue] = {}
         self.classes: dict[int, type] = {}
+
+    def kind(self, operand: Value) -> Kind:
+        """What NumPy is shown of an operand."""
+        array = self.arrays.get(id(operand))
+        return (int, None) if array is None else (array.cls, array.strides)
 
     def of(self, value: Value) -> Value:
         """One argument."""

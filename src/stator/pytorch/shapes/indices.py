@@ -13,7 +13,7 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import is_symbol
-from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.lowering import NUMBER_TYPES, STAND_INS, Call
 from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.scalars import is_integral, number_in
 from stator.pytorch.tensors.tensor import TensorValue
@@ -101,6 +101,8 @@ def _as_numbers(space: Space, parts: list[Value]) -> list[Value]:
 
 
 def _as_number(space: Space, part: Value) -> Value:
+    if type(part) in STAND_INS:
+        return STAND_INS[type(part)](space, part) or part
     if isinstance(part, TensorValue) and not part.shape and is_integral(part.dtype) and part.dtype not in _MASKS:
         return number_in(space, part) or part
     return part
@@ -108,7 +110,7 @@ def _as_number(space: Space, part: Value) -> Value:
 
 def _is_simple(part: Value) -> bool:
     """Whether it is clear how many dimensions a part is about; that of a list depends on what is in it."""
-    return part.symbolic or isinstance(part, TensorValue) or part.cls in _SIMPLE
+    return part.symbolic or isinstance(part, TensorValue) or part.cls in _SIMPLE or part.cls in NUMBER_TYPES
 
 
 _SIMPLE = (int, bool, slice, type(None), type(...))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Args, Function, Host, Kwargs
     from stator.space.interfaces import Trace, Writer
 
-__all__ = ["SETTERS", "State", "snapshot", "without_gradients"]
+__all__ = ["SETTERS", "State", "grad_mode", "snapshot"]
 
 _AUTOCAST_DEVICES = ("cpu", "cuda")
 
@@ -277,20 +277,25 @@ class State:
         return lines + [f"{writer.const(torch.autocast_increment_nesting)}()"] * self.nesting
 
 
-class without_gradients:
-    """Gradients are not recorded meanwhile; `change` is how the recorder changes the state."""
+class grad_mode:
+    """Gradients are recorded meanwhile, or not.
 
-    def __init__(self, change: Function) -> None:
+    Args:
+        change: how the state changes: `State.change`, with nodes of the graph, or `State.switch`, without.
+    """
+
+    def __init__(self, change: Function, enabled: bool) -> None:
         self.change = change
+        self.enabled = enabled
 
     def __enter__(self) -> None:
         self.before = torch.is_grad_enabled()
-        if self.before:
-            self.change(internals.set_grad_enabled, [False])
+        if self.before is not self.enabled:
+            self.change(internals.set_grad_enabled, [self.enabled])
 
     def __exit__(self, *exc: object) -> None:
-        if self.before:
-            self.change(internals.set_grad_enabled, [True])
+        if self.before is not self.enabled:
+            self.change(internals.set_grad_enabled, [self.before])
 
 
 #: the innermost level of forward-mode differentiation: tensors have tangents only while there is one

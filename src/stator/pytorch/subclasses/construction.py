@@ -6,11 +6,12 @@
     Mask(2, 3)             # Tensor.__new__(Mask, 2, 3), of whatever contents
 
 What is made has the default data type, and is made where the default type's tensors are, whatever the default device.
+The types of old, `torch.IntTensor(…)`, are called in the same way and have a data type and a device of their own.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -26,7 +27,10 @@ from stator.space.protocol import register
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from stator.pytorch.types import Function
+    from stator.space.protocol import Handler
     from stator.space.space import Space
 
 __all__ = ["install"]
@@ -37,35 +41,69 @@ def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     cls = space.known(args[0].force()) if args else None
     given = [arg.force() for arg in args[1:]]
     if not isinstance(cls, type) or has_dispatch(cls) or space.trace.classes.is_fresh(cls) or kwargs:
-        raise Unsupported(errors.UnsupportedTensorSubclass("Tensor", "an argument of Tensor.__new__ is not known"))
-    made = _made(space, given).force()
-    assert isinstance(made, TensorValue)
+        raise _unknown()
+    if len(given) == 1 and isinstance(given[0], TensorValue):
+        made = _alias(space, given[0])
+    else:
+        made = _made(space, given, lambda: _default_options(space))
     return made if cls is torch.Tensor else as_subclass(space, made, cls)
 
 
-def _made(space: Space, given: list[Value]) -> Value:
-    """A new tensor of class Tensor."""
-    if len(given) == 1 and isinstance(given[0], TensorValue):
-        return _recorded(space, torch.ops.aten.alias, given, {})
-    if all(arg.isa(int) for arg in given):
-        return _recorded(space, torch.empty, [space.new_tuple(given or [Constant(0)])], _options(space))
+def _new_of(kind: Any) -> Handler:
+    """`torch.IntTensor.__new__(torch.IntTensor, …)`."""
+    dtype, device = kind.dtype, torch.device("cuda" if kind.is_cuda else "cpu")
+
+    def new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        given = [arg.force() for arg in args[1:]]
+        if kwargs or not args or space.known(args[0].force()) is not kind:
+            raise _unknown(kind.__name__)
+        if len(given) == 1 and isinstance(given[0], TensorValue):
+            if given[0].dtype is not dtype or given[0].device.type != device.type:
+                raise _unknown(kind.__name__)
+            return _alias(space, given[0])
+        return _made(space, given, lambda: {"dtype": Constant(dtype), "device": Constant(device)})
+
+    return new
+
+
+def _alias(space: Space, tensor: TensorValue) -> TensorValue:
+    return _recorded(space, torch.ops.aten.alias, [tensor], {})
+
+
+def _made(space: Space, given: list[Value], options: Callable[[], dict[str, Value]]) -> TensorValue:
+    """A new tensor of class Tensor, of these sizes or this data."""
+    if all(arg.isa(int) and not arg.isa(bool) for arg in given):
+        return _recorded(space, torch.empty, [space.new_tuple(given or [Constant(0)])], options())
     if len(given) == 1 and given[0].cls is torch.Size:
-        return _recorded(space, torch.empty, given, _options(space))
+        return _recorded(space, torch.empty, given, options())
     if len(given) == 1 and is_sequence(given[0]):
-        return space.call(space.existing(torch.tensor), given, _options(space))
-    raise Unsupported(errors.UnsupportedTensorSubclass("Tensor", "an argument of Tensor.__new__ is not known"))
+        return _tensor(space.call(space.existing(torch.tensor), given, options()))
+    raise _unknown()
 
 
-def _recorded(space: Space, function: Function, args: list[Value], options: dict[str, Value]) -> Value:
-    return record(space, Call(function, "call_function", function), args, options)
+def _recorded(space: Space, function: Function, args: list[Value], options: dict[str, Value]) -> TensorValue:
+    return _tensor(record(space, Call(function, "call_function", function), args, options))
 
 
-def _options(space: Space) -> dict[str, Value]:
+def _tensor(made: Value) -> TensorValue:
+    made = made.force()
+    assert isinstance(made, TensorValue)
+    return made
+
+
+def _unknown(name: str = "Tensor") -> Unsupported:
+    return Unsupported(errors.UnsupportedTensorSubclass(name, f"an argument of {name}.__new__ is not known"))
+
+
+def _default_options(space: Space) -> dict[str, Value]:
     """The data type and the device of the default type."""
     device = space.call(space.existing(internals.default_tensor_device), [], {})
     return {"dtype": space.call(space.existing(torch.get_default_dtype), [], {}), "device": device}
 
 
 def install() -> None:
-    """Register the model."""
+    """Register the models."""
     register(internals.TensorBase.__new__, _new)
+    for kind in (*vars(torch).values(), *vars(torch.cuda).values()):
+        if type(kind) is type(torch.FloatTensor):
+            register(kind.__new__, _new_of(kind))

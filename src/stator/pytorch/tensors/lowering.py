@@ -20,16 +20,26 @@ from stator.space.protocol import MODELS
 from stator.space.value import NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from stator.pytorch.types import Args, Function, Host, Kwargs, Nested, Number, OperandMeta
     from stator.space.space import Space
 
-__all__ = ["Call", "Operand", "fill", "lower_call"]
+__all__ = ["NUMBER_TYPES", "OPAQUE", "STAND_INS", "Call", "Lowering", "Operand", "fill", "lower_call"]
+
+#: other libraries' types of numbers, with what makes Python's own of them where torch takes them for that
+NUMBER_TYPES: dict[type, Callable[[Host], Number]] = {}
+#: models of what is no tensor, with the number that torch takes one for
+STAND_INS: dict[type, Callable[[Space, Any], Value | None]] = {}
+#: functions that make a difference between these and Python's own: of all of them, or of those that are no integers
+_MIND_ALL = (torch.tensor, torch.as_tensor)
+_MIND_FLOATS = (internals.TensorBase.__setitem__,)
 
 _NUMBERS = (int, float, complex, bool)
 _PLAIN = frozenset({int, float, complex, bool, str, type(None), type(...)})
 _ATOMS = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+#: classes of objects that only torch's own Functions are given, as they are (device meshes)
+OPAQUE: set[type] = set()
 
 
 class Operand:
@@ -51,7 +61,7 @@ class Call:
     """
 
     __slots__ = (
-        *("acts", "args", "exact", "function", "generator", "key", "kind", "kwargs"),
+        *("acts", "args", "composed", "exact", "function", "generator", "key", "kind", "kwargs"),
         *("metas", "only_raises", "operands", "reads_history", "swap", "target"),
     )
 
@@ -66,6 +76,8 @@ class Call:
         #: it goes through what autograd has recorded of its operands, and uses it up
         self.reads_history = False
         self.exact = True
+        #: an operand that no graph has (see `stator.pytorch.composed`): it says what the operation is
+        self.composed: Any = None
         #: the random generator that it is given to draw from
         self.generator: Value | None = None
         self.args: Args = ()
@@ -122,6 +134,10 @@ class Lowering:
             return slice(*[t for t, _ in parts]), ("slice", *[k for _, k in parts])
         if isinstance(value, MODELS[dict]):
             return self.mapping(value)
+        stand_in = STAND_INS.get(kind)
+        number = None if stand_in is None or self.minds(value.cls) else stand_in(self.space, value)
+        if number is not None:
+            return self.value(number)
         try:
             return self.host(value.as_host(self.space))
         except NotKnown:
@@ -136,6 +152,8 @@ class Lowering:
             self.call.metas.append(meta)
             if meta is None:
                 self.memorable = False
+                if getattr(value, "composed", False):
+                    self.call.composed = value
         return Operand(index), (Operand, index)
 
     def sequence(self, value: Host) -> tuple[Nested, object]:
@@ -176,7 +194,15 @@ class Lowering:
             return self.host(number(host))
         if isinstance(host, str):
             return self.host(str.__str__(host))
+        if kind in NUMBER_TYPES and not self.minds(kind):
+            return self.host(NUMBER_TYPES[kind](host))
         raise self.refuse(f"an object of type {kind.__qualname__}")
+
+    def minds(self, kind: type) -> bool:
+        """Whether the function makes a difference between a number of this type and one of Python's."""
+        function = self.call.function
+        alike = issubclass(kind, _NUMBERS) or hasattr(kind, "__index__")
+        return function in _MIND_ALL or (function in _MIND_FLOATS and not alike)
 
     def refuse(self, what: str) -> Unsupported:
         name = describe_callable(self.call.function)

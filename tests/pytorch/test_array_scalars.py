@@ -1,0 +1,72 @@
+"""Scalars of NumPy's among the operands of torch's functions, which takes them for Python's own numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import stator
+from tests.pytorch.gradients import alike
+
+HALF, SINGLE, DOUBLE, COUNT, SMALL = np.float16(1.5), np.float32(1.5), np.float64(1.5), np.int64(1), np.int32(1)
+
+
+def _item_set(x: torch.Tensor, value: Any, at: Any = 0) -> torch.Tensor:
+    y = x.clone()
+    y[..., at] = value
+    return y
+
+
+PROGRAMS = {
+    "products": lambda x: x * SINGLE + DOUBLE * x - x**SMALL,
+    "scalars on the left": lambda x: (DOUBLE - x, SMALL / x, HALF < x, COUNT != x, np.float64(2) ** x),
+    "a half": lambda x: x * HALF,
+    "integers and floats": lambda x: torch.arange(len(x)) * DOUBLE,
+    "of no dimensions": lambda x: x.sum() * DOUBLE,
+    "an index": lambda x: x[COUNT] + x[: SMALL + 1].sum(),
+    "an item": lambda x: _item_set(x, DOUBLE, COUNT),
+    "computed": lambda x: _item_set(x, np.log(np.exp(1 - 1e-3) - 1)) * np.sqrt(SINGLE),
+    "options": lambda x: x.clamp(min=SINGLE, max=np.float32(2)).sum(dim=np.int64(0)),
+    "sizes": lambda x: torch.full((np.int64(2), np.int32(1)), np.float32(3)) * x,
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name: str, backend: str) -> None:
+    alike(lambda: (PROGRAMS[name], []), backend=backend, breaks=0)
+
+
+def test_with_inductor() -> None:
+    alike(lambda: (PROGRAMS["products"], []), backend="inductor", sizes=(3, 5), tolerance=1e-6, breaks=0)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int16])
+def test_an_argument_is_read_in_every_call(kind: Any, backend: str) -> None:
+    def scale(x: torch.Tensor, by: Any) -> torch.Tensor:
+        return x * by + by
+
+    compiled = stator.compile(scale, backend=backend, fullgraph=True)
+    for x in (torch.linspace(0, 1, 3, requires_grad=True), torch.arange(3), torch.tensor(2.0)):
+        for by in (kind(2), kind(3)):
+            got, want = compiled(x, by), scale(x, by)
+            assert got.dtype == want.dtype and torch.equal(got, want)
+
+
+REFUSED = {
+    "an item in single precision": lambda x: _item_set(x, SINGLE),
+    "an array without dimensions": lambda x: x * np.array(1.5),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_torch_refuses_or_leaves_to_numpy(name: str) -> None:
+    alike(lambda: (REFUSED[name], []))
+
+
+def test_tensors_of_scalars_have_their_types() -> None:
+    alike(lambda: (lambda x: x * torch.tensor([DOUBLE, SMALL]) + torch.tensor([HALF]), []))
