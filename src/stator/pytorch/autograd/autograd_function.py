@@ -19,7 +19,7 @@ from stator._core import CodePolicy, set_code_policy
 from stator.interp import policy
 from stator.pytorch import internals
 from stator.pytorch.autograd.autograd_module import FunctionModule, Plan, apply_function
-from stator.pytorch.autograd.backward_graph import as_in_backward, gradient_of
+from stator.pytorch.autograd.backward_graph import Witness, as_in_backward, gradient_of
 from stator.pytorch.autograd.context_value import ContextValue, is_none
 from stator.pytorch.autograd.own_functions import apply_whole, takes_whole
 from stator.pytorch.graph.subgraph import Subgraph, record_module
@@ -230,14 +230,12 @@ class _Application:
         grads: list[Value] = [gradient_of(graph, part) if isinstance(part, TensorValue) else NONE for part in parts]
         given = dict(zip(tensors_among(parts), pattern, strict=True))
         grads = [g if given.get(part) else NONE for g, part in zip(grads, parts, strict=True)]  # type: ignore[call-overload]
-        effects = space.trace.effects
-        before = effects.count
         try:
-            with graph.recording(), as_in_backward(recorder):
+            with graph.recording(), as_in_backward(recorder), Witness(space, function) as witness:
                 result = space.call(function, [self.context, *grads], {}).force()
         except Raised as e:
             raise self.refusal(f"its backward raises {e.value.cls.__name__}") from None
-        if effects.count != before:
+        if witness.acts:
             raise self.refusal("its backward acts on objects outside of it")
         found = self.results(result)
         if len(found) < len(self.inputs) or not all(map(is_none, found[len(self.inputs) :])):

@@ -14,7 +14,7 @@ import torch.utils.hooks
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.autograd.backward_graph import as_in_backward, gradient_of
+from stator.pytorch.autograd.backward_graph import Witness, as_in_backward, gradient_of
 from stator.pytorch.autograd.context_value import is_none
 from stator.pytorch.autograd.traced_hooks import may_replace
 from stator.pytorch.graph.subgraph import Subgraph, record_module
@@ -104,12 +104,13 @@ class _Call:
             if self.end is not None:
                 self.give_up()
             return results
-        before = self.space.trace.effects.count
+        hooks = [*self.listed("user_pre_hooks"), *self.listed("user_hooks")]
         try:
-            made = self.result_end(tensors[0], results)
+            with Witness(self.space, self.module, *hooks) as witness:
+                made = self.result_end(tensors[0], results)
         except (Raised, Unsupported):
             self.give_up()
-        if self.space.trace.effects.count != before:
+        if witness.acts:
             self.give_up()
         return [made if value is tensors[0] else value for value in results]
 
