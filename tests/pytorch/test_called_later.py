@@ -1,4 +1,4 @@
-"""What code that the engine calls back does to what the traced function itself has made: when it is called, not before."""
+"""What code that the engine calls back does to what the traced function has made: when it is called, not before."""
 
 from __future__ import annotations
 
