@@ -16,7 +16,7 @@ _RARE = {"distributed.placements": "torch.distributed.tensor.placement_types"}
 
 #: package → its files that register models, each in its `install()`
 _PARTS = {
-    "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks", "saved_hooks"),
+    "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks"),
     "composed": ("masked", "quantized"),
     "distributed": ("calls", "groups", "meshes", "options", "work"),
     "fake": ("data_readers",),
@@ -24,7 +24,7 @@ _PARTS = {
     "modules": ("module_hooks", "optim", "recurrent", "scripted"),
     "sequences": ("calls",),
     "shapes": ("functions",),
-    "state": ("random_state", "generators"),
+    "state": ("random_state", "generators", "saved_hooks"),
     "subclasses": ("construction", "examination", "new_wrapper"),
     "tensors": ("checks", "subclass"),
 }

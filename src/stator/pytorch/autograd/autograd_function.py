@@ -16,7 +16,6 @@ import torch
 
 from stator import errors
 from stator._core import CodePolicy, set_code_policy
-from stator.interp import policy
 from stator.pytorch import internals
 from stator.pytorch.autograd.autograd_module import FunctionModule, Plan, apply_function
 from stator.pytorch.autograd.backward_graph import Witness, as_in_backward, gradient_of
@@ -282,7 +281,5 @@ def _index(value: GraphValue, values: Sequence[GraphValue]) -> Any:
 
 
 def install() -> None:
-    """Register the models."""
+    """Register the model."""
     register(apply_function(), _apply)
-    # Up to torch 2.13 `apply` is a Python function, left alone with all that it calls (see engine.py).
-    policy.CALLED_BACK.append(internals.FunctionBase)

@@ -63,7 +63,7 @@ def _only_returns(frame: Frame) -> bool:
             return frame.generator is None
         if instr.op not in _SILENT:
             return False
-        at = instr.arg if instr.op == "JUMP" else at + 1  # type: ignore[assignment]
+        at = instr.arg if instr.op == "JUMP" else at + 1
     return False
 
 
