@@ -598,3 +598,16 @@ def test_the_truth_of_containers_is_not_asked():
     members.add(key)
     assert table.pop(key) == 1 and key in members
     members.discard(key)
+
+
+class Named(dict):
+    pass
+
+
+class_method = Named.fromkeys
+
+
+def test_class_methods_looked_up_before():
+    made = class_method("ab", 1)
+    assert type(made) is Named and made == {"a": 1, "b": 1}
+    assert class_method == Named.fromkeys and class_method.__self__ is Named

@@ -132,6 +132,35 @@ class MaybeNone(Function):
         return (a if a is not None else 0) * 2 + (b * 3 if b is not None else 0)
 
 
+class Keeping(MaybeNone):
+    """What it has computed once it uses for the other gradients."""
+
+    @staticmethod
+    def backward(ctx: Any, a: Any, b: Any) -> Any:
+        if not hasattr(ctx, "kept"):
+            ctx.kept = (a if a is not None else b) * 2
+        return ctx.kept
+
+
+class Weighted(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x, w)
+        positive = x > 0
+        ctx.mark_non_differentiable(positive)
+        return x * w, positive, x * 3
+
+    @staticmethod
+    def backward(ctx: Any, a: Any, none: Any, b: Any) -> Any:
+        x, w = ctx.saved_tensors
+        assert none is None
+        of_x = None if a is None else a * w
+        if b is not None:
+            of_x = b * 3 if of_x is None else of_x + b * 3
+        return of_x, None if a is None else (a * x).sum(0)
+
+
 class Sorted(Function):
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
@@ -217,10 +246,71 @@ def test_effects_of_backward_are_not_lost() -> None:
     agree(make, grad=True, breaks=None, calls=3)
 
 
-@pytest.mark.parametrize("function", [Wrong, MaybeNone])
+@pytest.mark.parametrize("function", [Wrong, Keeping])
 def test_what_is_left_to_python(function: Any) -> None:
     agree(lambda: (lambda x: function.apply(x), (leaf(),)), grad=True, breaks=1)
-    agree(lambda: (lambda x: MaybeNone.apply(x)[1], (leaf(),)), grad=True, breaks=1)
+
+
+#: of which results of `Weighted` gradients come
+COMBINATIONS = {
+    "first": lambda a, b: a.sin(),
+    "last": lambda a, b: b.sin(),
+    "both": lambda a, b: a * b,
+    "none": lambda a, b: (a + b).detach(),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", COMBINATIONS)
+def test_gradients_of_several_results_that_may_be_none(name: str, backend: str) -> None:
+    def run(x: Any, w: Any) -> Any:
+        a, positive, b = Weighted.apply(x, w)
+        return COMBINATIONS[name](a, b), positive
+
+    compiled = stator.compile(run, backend=backend, fullgraph=True)
+    for n in (2, 2, 4):
+        outcomes = []
+        for function in (run, compiled):
+            x, w = torch.linspace(-1, 1, 3 * n).reshape(n, 3).requires_grad_(), torch.ones(3, requires_grad=True)
+            out, positive = function(x, w)
+            if out.requires_grad:
+                out.sum().backward()
+            outcomes.append((out.detach(), positive, x.grad, w.grad))
+        torch.testing.assert_close(outcomes[1], outcomes[0])
+
+
+def test_gradients_of_results_that_leave_the_graph() -> None:
+    compiled = stator.compile(Weighted.apply, backend="eager", fullgraph=True)
+    for use in (0, 2):
+        x, w = torch.ones(2, 3, requires_grad=True), torch.ones(3, requires_grad=True)
+        compiled(x, w)[use].sum().backward()
+        assert (w.grad is None) is (use == 2)
+
+
+weighted = Weighted.apply
+
+
+class Holds(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.function = Weighted.apply
+
+    def forward(self, x: Any, w: Any) -> Any:
+        return self.function(x, w)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("function", [lambda x, w: weighted(x, w), Holds(), Weighted.apply])
+def test_apply_that_was_looked_up_before(function: Any, backend: str) -> None:
+    compiled = stator.compile(function, backend=backend, fullgraph=True)
+    for n in (2, 2, 4):
+        gradients = []
+        for run in (function, compiled):
+            x, w = torch.ones(n, 3, requires_grad=True), torch.ones(3, requires_grad=True)
+            a, _, b = run(x, w)
+            (a * b).sum().backward()
+            gradients.append((x.grad, w.grad))
+        torch.testing.assert_close(*gradients)
 
 
 def test_second_derivative() -> None:

@@ -88,6 +88,7 @@ BY_INDEX = {
     "float": lambda x, i: x * float(i) + (i * 0.5).item() ** 2 + int(i * 1.5),
     "bool": lambda x, i: x * (i > 1).item(),
     "extremes": lambda x, i: (x * max(i.item(), 2), min(int(i), 3, 9), max([4, int(i)])),
+    "extremes of floats": lambda x, i: (x * max(1.0, (i * 0.7).item()), min(0.5, 1 / (i.item() + 1.0)) * x),
     "torch's functions of numbers": lambda x, i: (
         *(torch.sym_max(i.item(), 2), torch.sym_min(3, i.item()), torch.sym_float(i.item())),
         *(
@@ -125,6 +126,16 @@ def test_one_graph_for_all_contents(name: str, backend: str) -> None:
     breaks = None if NO_TENSOR_INDEX and name.startswith("mapped") else 0
     stats = alike(lambda: (program, []), inputs, backend=backend, sizes=SIZES, breaks=breaks)
     assert stats.graphs <= len(SIZES)
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "inductor"])
+def test_the_extreme_of_a_number_that_is_none(backend: str) -> None:
+    def program(x: Any) -> Any:
+        return max(1.0, x.sum().item()), min(1.0, x.sum().item()), max(x.sum().item(), 1.0)
+
+    compiled = stator.compile(program, backend=backend)
+    for value in (2.0, 0.5, float("nan")):
+        assert repr(compiled(torch.tensor([value]))) == repr(program(torch.tensor([value])))
 
 
 def test_with_inductor() -> None:

@@ -113,12 +113,15 @@ class Sensed(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
-        ctx.set_materialize_grads(False)  # not traced where there are several results
         return doubled(x), doubled(x)
 
     @staticmethod
     def backward(ctx: Any, grad: Any, other: Any) -> Any:
+        SEEN.append(len(grad))  # not traced: it acts on what is outside
         return doubled(grad)
+
+
+SEEN: list[int] = []
 
 
 def doubled(x: Any) -> Any:

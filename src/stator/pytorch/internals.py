@@ -222,6 +222,9 @@ _STATE = {
     "push_saved_tensors_hooks": Name(
         "torch._C._autograd._push_saved_tensors_default_hooks", FUNCTION, "a call that is modelled"
     ),
+    "pop_saved_tensors_hooks": Name(
+        "torch._C._autograd._pop_saved_tensors_default_hooks", FUNCTION, "a call that is modelled"
+    ),
     "why_no_saved_hooks": Name(
         "torch._C._autograd._saved_tensors_hooks_get_disabled_error_message",
         FUNCTION,

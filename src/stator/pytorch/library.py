@@ -18,7 +18,7 @@ _RARE = {"distributed.placements": "torch.distributed.tensor.placement_types"}
 
 #: package → its files that register models, each in its `install()`
 _PARTS = {
-    "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks", "saved_hooks"),
+    "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks"),
     "composed": ("masked", "nested", "quantized", "sparse"),
     "distributed": ("awaited", "calls", "collectives", "groups", "meshes", "options", "work"),
     "fake": ("data_readers",),
@@ -27,7 +27,7 @@ _PARTS = {
     "sequences": ("calls",),
     "objects": ("storages",),
     "shapes": ("functions",),
-    "state": ("annotations", "random_state", "generators"),
+    "state": ("annotations", "random_state", "generators", "saved_hooks"),
     "subclasses": ("construction", "examination", "new_wrapper", "own_functions"),
     "tensors": ("checks", "outcomes", "subclass"),
 }

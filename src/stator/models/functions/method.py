@@ -9,7 +9,7 @@ from typing import Any
 from stator import errors
 from stator.guards.callable_names import is_unbound
 from stator.guards.guard import Equals
-from stator.guards.raw import class_dict, is_subtype, type_lookup
+from stator.guards.raw import is_subtype, type_lookup
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.space.attributes import attribute_name
 from stator.space.facts import fixed, is_fixed, part
@@ -350,8 +350,8 @@ def _bound_builtin(space: Space, host: Host, owner: Any, source: Source) -> Boun
     name = fixed(host, "__name__")
     function = getattr(type(owner), name, None)
     if issubclass(type(owner), type):  # isinstance would ask the object's own __class__
-        function = class_dict(owner).get(name)
-        if not isinstance(function, types.ClassMethodDescriptorType):
+        function = type_lookup(owner, name)  # as far as it is what the method was made of
+        if not isinstance(function, types.ClassMethodDescriptorType) or function.__get__(None, owner) != host:
             return None
         value = BoundBuiltin(space.existing(function), space.class_value(owner))
         value.source, value.host = source, host

@@ -8,16 +8,16 @@ Where no gradient is wanted, `forward` is traced as any other code. Where either
 from __future__ import annotations
 
 import inspect
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator import errors
 from stator._core import CodePolicy, set_code_policy
-from stator.interp import policy
 from stator.pytorch import internals
 from stator.pytorch.autograd.autograd_module import FunctionModule, Plan, apply_function
-from stator.pytorch.autograd.backward_graph import as_in_backward, gradient_of
+from stator.pytorch.autograd.backward_graph import Witness, as_in_backward, gradient_of
 from stator.pytorch.autograd.context_value import ContextValue, is_none
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.state import global_state
@@ -27,13 +27,15 @@ from stator.space.protocol import NONE, TRUE, register
 from stator.space.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import GraphValue, Host
     from stator.space.space import Space
 
 _Function: Any = torch.autograd.Function
+#: of how many results a backward may take None for the gradient: it is traced for each combination
+_MOST_RESULTS = 3
 
 
 def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -149,11 +151,12 @@ class _Application:
         if not outputs or len({id(o) for o in outputs}) < len(outputs):
             raise self.refusal("it gives no tensor, or one twice")
         plan.takes_none = space.known(self.context.fields.get("materialize_grads", TRUE)) is not True
-        if plan.takes_none and len(self.differentiable(outputs)) != 1:
-            raise self.refusal("it takes gradients of several results, some of which may be None")
-        backward, gradients = self.backward(parts)
+        plan.patterns = self.patterns(outputs)
+        backward = [self.backward(parts, pattern) for pattern in plan.patterns]
         tensors = tensors_among(self.inputs)
-        used = backward.free([g for g in gradients if g is not None])
+        used = _union(graph.free(tensors_among(gradients)) for graph, gradients in backward)
+        if any(graph.holds(value) for graph, _ in backward for value in used):
+            raise self.refusal("its backward keeps what it has computed")
         kept = [value for value in used if forward.holds(value) and not any(value is o for o in outputs)]
         inside = [*outputs, *kept]
         needed = forward.free(inside)
@@ -162,19 +165,29 @@ class _Application:
             if not any(value is o for o in operands):
                 operands.append(value)
         plan.forward_inputs = [_index(value, operands) for value in needed]
-        plan.gradients = [None if g is None else i for i, g in self.numbered(gradients)]
+        plan.gradients = [[None if g is None else i for i, g in self.numbered(found)] for _, found in backward]
         self.note_flags(outputs, operands, tensors)
         plan.transformable = self.split and not kept
         plan.note_uses(used, self.context.listed(space, "to_save"), operands, outputs, kept)
         module = FunctionModule(
             forward.close(inside, needed),
-            backward.close([g for g in gradients if g is not None], used),
+            [graph.close(tensors_among(gradients), used) for graph, gradients in backward],
             plan,
             self.cls,
         )
         made = record_module(self.recorder, self.cls.__name__, module, operands)
         self.note_views(space.unpack(made))
         return self.answer(result, parts, outputs, space.unpack(made))
+
+    def patterns(self, outputs: list[TensorValue]) -> list[tuple[bool, ...]]:
+        """For which results there may be gradients, as far as `backward` is told: it is traced for each pattern."""
+        if not self.plan.takes_none:
+            return [(True,) * len(outputs)]
+        wanted = self.differentiable(outputs)
+        if not 1 <= len(wanted) <= _MOST_RESULTS:
+            raise self.refusal("it takes gradients of many results, some of which may be None")
+        can = [(False, True) if any(o is w for w in wanted) else (False,) for o in outputs]
+        return [pattern for pattern in itertools.product(*can) if any(pattern)]
 
     def differentiable(self, outputs: list[TensorValue]) -> list[TensorValue]:
         """The results that gradients may come from."""
@@ -203,23 +216,20 @@ class _Application:
         if None in (*plan.dirty, *plan.non_differentiable):
             raise self.refusal("it marks tensors that are neither arguments nor results")
 
-    def backward(self, parts: list[Value]) -> tuple[Subgraph, list[Value | None]]:
+    def backward(self, parts: list[Value], pattern: tuple[bool, ...]) -> tuple[Subgraph, list[Value | None]]:
         """Trace `backward`: its graph, and the gradient of each argument that is a tensor."""
         space, recorder = self.space, self.recorder
         function = self.user_backward()
         graph = Subgraph(recorder)
         grads: list[Value] = [gradient_of(graph, part) if isinstance(part, TensorValue) else NONE for part in parts]
-        if self.plan.takes_none:
-            wanted = self.differentiable(tensors_among(parts))
-            grads = [g if any(part is w for w in wanted) else NONE for g, part in zip(grads, parts, strict=True)]
-        effects = space.trace.effects
-        before = effects.count
+        given = dict(zip(tensors_among(parts), pattern, strict=True))
+        grads = [g if given.get(part) else NONE for g, part in zip(grads, parts, strict=True)]  # type: ignore[call-overload]
         try:
-            with graph.recording(), as_in_backward(recorder):
+            with graph.recording(), as_in_backward(recorder), Witness(space, function) as witness:
                 result = space.call(function, [self.context, *grads], {}).force()
         except Raised as e:
             raise self.refusal(f"its backward raises {e.value.cls.__name__}") from None
-        if effects.count != before:
+        if witness.acts:
             raise self.refusal("its backward acts on objects outside of it")
         found = self.results(result)
         if len(found) < len(self.inputs) or not all(map(is_none, found[len(self.inputs) :])):
@@ -251,6 +261,11 @@ class _Application:
         return Unsupported(errors.UnsupportedTensorOperation(f"{self.cls.__qualname__}.apply", why))
 
 
+def _union(lists: Iterable[list[GraphValue]]) -> list[GraphValue]:
+    """What is in any of them, once."""
+    return list(dict.fromkeys(itertools.chain.from_iterable(lists)))
+
+
 def is_differentiable(dtype: torch.dtype) -> bool:
     """Whether tensors of the type can have gradients."""
     return dtype.is_floating_point or dtype.is_complex
@@ -261,7 +276,5 @@ def _index(value: GraphValue, values: Sequence[GraphValue]) -> Any:
 
 
 def install() -> None:
-    """Register the models."""
+    """Register the model."""
     register(apply_function(), _apply)
-    # Up to torch 2.13 `apply` is a Python function, left alone with all that it calls (see engine.py).
-    policy.CALLED_BACK.append(internals.FunctionBase)

@@ -39,11 +39,13 @@ class Plan:
         self.forward_inputs: list[int] = []
         #: what the backward graph is called with, after the gradients: (where it is found, position, saved as such?)
         self.uses: list[tuple[str, int, bool]] = []
-        #: for each tensor argument, the position of its gradient in what the backward graph gives, or None
-        self.gradients: list[int | None] = []
+        #: for each backward graph, of which results it is given gradients
+        self.patterns: list[tuple[bool, ...]] = []
+        #: for each of them and each tensor argument, the position of its gradient in what the graph gives, or None
+        self.gradients: list[list[int | None]] = []
         self.dirty: list[int] = []
         self.non_differentiable: list[int] = []
-        #: whether there is one gradient alone, which backward is given as it is: a tensor, or None
+        #: whether backward is given each gradient as it is: a tensor, or None
         self.takes_none = False
         #: for each result, whether backward takes its gradient to be contiguous
         self.contiguous: list[bool] = []
@@ -69,17 +71,21 @@ class FunctionModule(torch.nn.Module):
     """A traced Function; calling it applies the Function."""
 
     def __init__(
-        self, forward_graph: torch.fx.GraphModule, backward_graph: torch.fx.GraphModule, plan: Plan, applied: type
+        self,
+        forward_graph: torch.fx.GraphModule,
+        backward_graphs: list[torch.fx.GraphModule],
+        plan: Plan,
+        applied: type,
     ) -> None:
         super().__init__()
         self.forward_graph = forward_graph
-        self.backward_graph = backward_graph
+        self.backward_graphs = torch.nn.ModuleList(backward_graphs)
         self.plan = plan
         #: classes of its own: their name is that of the results' `grad_fn`
         self.function = type(applied.__name__, (_Applied,), {})
         rule = {"generate_vmap_rule": getattr(applied, "generate_vmap_rule", False)}
         self.transformed = type(applied.__name__, (_Transformed,), rule) if plan.transformable else self.function
-        self.keeps_state = not any(_changes_state(graph) for graph in (forward_graph, backward_graph))
+        self.keeps_state = not any(_changes_state(graph) for graph in (forward_graph, *backward_graphs))
 
     def forward(self, *operands: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         function = self.transformed if internals.are_transforms_active() else self.function
@@ -141,8 +147,9 @@ class _Applied(torch.autograd.Function):
         given = [
             g.contiguous() if dense and g is not None else g for g, dense in zip(grads, plan.contiguous, strict=True)
         ]
-        found = module.run(module.backward_graph, [*given, *used])
-        parts = [None if i is None else found[i] for i in plan.gradients]
+        number = plan.patterns.index(tuple(g is not None for g in grads)) if plan.takes_none else 0
+        found = module.run(module.backward_graphs[number], [*given, *used])
+        parts = [None if i is None else found[i] for i in plan.gradients[number]]
         return (None, *parts, *[None] * (ctx.count - plan.tensors))
 
 

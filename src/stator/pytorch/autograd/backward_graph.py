@@ -1,4 +1,4 @@
-"""Code that the engine calls back, recorded in a graph of its own: the state it runs in, and what it is given."""
+"""Code that the engine calls back, recorded in a graph of its own: its state, what it is given, and does it act?"""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.state import global_state
+from stator.space.identity.reachability import leads_to_any
 
 if TYPE_CHECKING:
     from stator.pytorch.graph.subgraph import Subgraph
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.tensors.tensor import TensorValue
+    from stator.space.space import Space
+    from stator.space.value import Value
 
-__all__ = ["as_in_backward", "gradient_of"]
+__all__ = ["Witness", "as_in_backward", "gradient_of"]
 
 
 def gradient_of(graph: Subgraph, output: TensorValue) -> TensorValue:
@@ -42,3 +45,33 @@ class as_in_backward:
     def __exit__(self, *exc: object) -> None:
         for function, args in global_state.changes(global_state.snapshot(), self.before):
             self.recorder.state.switch(function, list(args))
+
+
+class Witness:
+    """A context in which code is traced that will run at another time, or more than once: does it act on anything?
+
+        n = [0]
+        y.register_hook(lambda g: n.append(g))    # on what the program has made, too
+
+    Args:
+        code: the functions that are called.
+    """
+
+    def __init__(self, space: Space, *code: Value) -> None:
+        self.space = space
+        self.code = code
+        self.effects = space.trace.effects
+        self.before = self.effects.count
+        self._seeing = self.effects.witnessed()
+
+    def __enter__(self) -> Witness:
+        self.seen = self._seeing.__enter__()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._seeing.__exit__(None, None, None)
+
+    @property
+    def acts(self) -> bool:
+        """Whether something has changed that others than the code itself lead to."""
+        return self.effects.count != self.before or leads_to_any(self.space.trace, self.seen, self.code)

@@ -11,15 +11,17 @@ import inspect
 import itertools
 from typing import TYPE_CHECKING
 
+import torch
 import torch.utils.checkpoint as library
 
 from stator import errors
 from stator._core import CodePolicy, set_code_policy
 from stator.pytorch import internals
 from stator.pytorch.autograd import checkpoint_policy
+from stator.pytorch.autograd.backward_graph import Witness
 from stator.pytorch.autograd.checkpoint_policy import Policies, policies_of
 from stator.pytorch.autograd.reentrant import run_reentrant, warn_if_lost
-from stator.pytorch.autograd.saved_hooks import SavedHooks
+from stator.pytorch.state.saved_hooks import SavedHooks
 from stator.space.protocol import TRUE, register
 from stator.space.value import Constant, Unsupported, Value
 
@@ -75,20 +77,31 @@ def _run(space: Space, args: list[Value], kwargs: dict[str, Value], own: dict[st
         warn_if_lost(space, args[1:])
     recorder = space.trace.recorder
     before, last = _Acts(recorder), internals.root(recorder.nodes.graph).prev
-    if not reentrant:
-        hooks = space.trace.extension(SavedHooks)
-        if hooks.inside("transform"):
-            raise _refusal("it sets hooks, in a transform that allows none")
-        with hooks.entered("checkpoint"):
-            result = space.call(args[0], args[1:], kwargs)
-    elif kwargs:
+    if reentrant and kwargs:
         raise _refusal("it is reentrant, and has named arguments")
-    else:
-        result = run_reentrant(space, args[0], args[1:])
+    with Witness(space, *args, *kwargs.values()) as witness:
+        if reentrant:
+            result = run_reentrant(space, args[0], args[1:])
+        else:
+            result = _run_plain(space, args, kwargs)
+    if torch.is_grad_enabled() and witness.acts:
+        raise _refusal(_ACTS)
     before.refuse_others(draws=space.known(own.get("preserve_rng_state", TRUE).force()) is True)
     _mark(recorder, last, policies)
     before.refuse_others(draws=True)
     return result
+
+
+def _run_plain(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The call of one that sets hooks on what is saved."""
+    hooks = space.trace.extension(SavedHooks)
+    if hooks.inside("transform"):
+        raise _refusal("it sets hooks, in a transform that allows none")
+    with hooks.entered("checkpoint"):
+        return space.call(args[0], args[1:], kwargs)
+
+
+_ACTS = "its function acts on objects or tensors outside of it"
 
 
 class _Acts:
@@ -106,7 +119,7 @@ class _Acts:
         """Refuse what would be done twice; random draws are repeated, or must be the same (`draws`)."""
         *acts, drawn = self.now()
         if acts != list(self.before[:-1]):
-            raise _refusal("its function acts on objects or tensors outside of it")
+            raise _refusal(_ACTS)
         if not draws and drawn != self.before[-1]:
             raise _refusal("its function draws other random numbers in the second run")
 

@@ -8,6 +8,8 @@ import torch
 import torch.autograd
 
 from stator._core import CodePolicy, set_code_policy
+from stator.interp import policy
+from stator.pytorch import internals
 from stator.pytorch.autograd.backward import backward_handler
 from stator.pytorch.autograd.engine_run import (
     FAILS,
@@ -73,3 +75,4 @@ def install() -> None:
         code = getattr(getattr(function, "__func__", function), "__code__", None)
         if code is not None:  # `Function.apply` is a C function in torch 2.15
             set_code_policy(code, CodePolicy.RUN_RECURSIVELY)
+    policy.CALLED_BACK.append(internals.FunctionBase)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 import torch.fx
 
-from stator.pytorch.autograd.backward_graph import as_in_backward, gradient_of
+from stator.pytorch.autograd.backward_graph import Witness, as_in_backward, gradient_of
 from stator.pytorch.autograd.context_value import is_none
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.tensors.tensor import TensorValue
@@ -53,15 +53,17 @@ def record_hook(space: Space, tensor: TensorValue, hook: Value, traced: TracedHo
     if what in space.trace.done_first:
         return False
     recorder = space.trace.recorder
-    graph, before = Subgraph(recorder), space.trace.effects.count
+    graph = Subgraph(recorder)
     try:
-        with graph.recording(), as_in_backward(recorder):
+        with graph.recording(), as_in_backward(recorder), Witness(space, hook) as witness:
             gradient = gradient_of(graph, tensor)
             result = space.call(hook, [gradient], {}).force()
     except (Raised, Unsupported):
         result = None
-    if result is None or space.trace.effects.count != before or not may_replace(gradient, result):
+    if result is None or witness.acts or not may_replace(gradient, result):
         raise DoFirst(what, _nothing)
+    if is_none(result) and any(node in recorder.effects.keep for node in graph.graph.nodes):
+        raise DoFirst(what, _nothing)  # it writes, to the gradient itself perhaps: nothing of it would be in the graph
     if not is_none(result):
         used = graph.free([result])
         module = HookModule(graph.close([result], used))

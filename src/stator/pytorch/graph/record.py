@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from stator import errors
 from stator.pytorch.fake.failure import Failure, describe_callable
 from stator.pytorch.fake.outcome import Outcome, outcome_of, versions_of
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.graph.operation import Operation
-from stator.pytorch.graph.refusals import refuse_misplaced, refuse_read, unchecked
+from stator.pytorch.graph.refusals import refuse_misplaced, refuse_read, refuse_rigid, unchecked
 from stator.pytorch.state.generators import draw, drawn_from
 from stator.pytorch.tensors.failures import real_warnings
 from stator.pytorch.tensors.latent import rely_on_all, rely_on_autograd, rely_on_place_in_storage, told_by_guard
@@ -41,7 +40,7 @@ def record_call(recorder: Recorder, call: Call) -> Value:
         outcome.warned = real_warnings(call, outcome.warned)
         left_to_run_time(space, outcome.warned, describe_callable(call.function))
     if outcome.rigid and not recorder.keeps_order:
-        raise Unsupported(errors.UnsupportedMutation(describe_callable(call.function), "tensors of the program"))
+        refuse_rigid(call)
     outcome.effectful |= call.acts
     if outcome.traced:
         _emit(recorder, call, operation, outcome)

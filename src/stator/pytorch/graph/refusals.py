@@ -11,6 +11,7 @@ from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.operator_facts import BY_NUMBER, UNCHECKED
 from stator.pytorch.fake.outcome import SequenceResult, TensorResult
+from stator.pytorch.tensors.opaque import make_opaque
 from stator.pytorch.tensors.reader import COMPRESSED
 from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.value import Unsupported
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from stator.pytorch.traced import TracedTensor
     from stator.pytorch.types import Function
 
-__all__ = ["refuse_misplaced", "refuse_read", "unchecked"]
+__all__ = ["refuse_misplaced", "refuse_read", "refuse_rigid", "unchecked"]
 
 #: what a sparse tensor consists of
 _PARTS = frozenset({"values", "indices", "_values", "_indices", "col_indices", "row_indices"})
@@ -45,6 +46,12 @@ def refuse_read(recorder: Recorder, call: Call) -> None:
         raise _refusal(call, "the size of its result is the number of elements, which sparse fake tensors do not have")
     if name in BY_NUMBER and not recorder.keeps_order and tensors_among(call.operands[1:]):
         raise Unsupported(errors.DataDependentValue(describe_callable(call.function)))
+
+
+def refuse_rigid(call: Call) -> None:
+    """An operation that AOTAutograd cannot functionalise, unless it may stand behind an operator of ours."""
+    if not make_opaque(call):
+        raise Unsupported(errors.UnsupportedMutation(describe_callable(call.function), "tensors of the program"))
 
 
 def refuse_misplaced(call: Call, outcome: Outcome) -> None:

@@ -22,7 +22,7 @@ import torch
 from stator import errors
 from stator.interp import policy
 from stator.pytorch import internals
-from stator.pytorch.autograd.saved_hooks import SavedHooks
+from stator.pytorch.state.saved_hooks import SavedHooks
 from stator.pytorch.graph.subgraph import record_module
 from stator.pytorch.higher_order.body import Body, breaks_of, flatten, recorded, refusal, unflatten, whole
 from stator.pytorch.higher_order.transformed import Derivatives, Pulled, Pushed, Transformed

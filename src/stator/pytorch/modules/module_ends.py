@@ -49,7 +49,7 @@ class ArgumentsEnd(torch.nn.Module):
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         link = self.links[threading.get_ident()] = Link()
-        return _BEFORE.apply(self, link, *tensors)  # type: ignore[no-any-return]
+        return _BEFORE.apply(self, link, *tensors)
 
 
 class ResultEnd(torch.nn.Module):
@@ -69,7 +69,7 @@ class ResultEnd(torch.nn.Module):
 
     def forward(self, tensor: torch.Tensor, *used: Any) -> torch.Tensor:
         link = None if self.begin is None else self.begin.links.get(threading.get_ident())
-        return _BEHIND.apply(self, link, tensor, *used)  # type: ignore[no-any-return]
+        return _BEHIND.apply(self, link, tensor, *used)
 
 
 class _Before(torch.autograd.Function):

@@ -14,7 +14,7 @@ import torch.utils.hooks
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.autograd.backward_graph import as_in_backward, gradient_of
+from stator.pytorch.autograd.backward_graph import Witness, as_in_backward, gradient_of
 from stator.pytorch.autograd.context_value import is_none
 from stator.pytorch.autograd.traced_hooks import may_replace
 from stator.pytorch.graph.subgraph import Subgraph, record_module
@@ -48,7 +48,8 @@ def are_left_to_python(space: Space, module: Value) -> bool:
     """Whether the hooks are no "full" ones, or the trace has found out that it cannot have them in the graph."""
     full = space.known(space.getattr(module, "_is_full_backward_hook").force())
     names = space.trace.namespaces.globals_of(_GLOBALS)
-    full_of_all = space.known(names.get_str(space, "_global_is_full_backward_hook").force())
+    of_all = names.get_str(space, "_global_is_full_backward_hook")
+    full_of_all = of_all is None or space.known(of_all.force())
     plain = full is False or full_of_all is False or internals.are_transforms_active()
     return plain or _what(module.force()) in space.trace.done_first
 
@@ -103,12 +104,13 @@ class _Call:
             if self.end is not None:
                 self.give_up()
             return results
-        before = self.space.trace.effects.count
+        hooks = [*self.listed("user_pre_hooks"), *self.listed("user_hooks")]
         try:
-            made = self.result_end(tensors[0], results)
+            with Witness(self.space, self.module, *hooks) as witness:
+                made = self.result_end(tensors[0], results)
         except (Raised, Unsupported):
             self.give_up()
-        if self.space.trace.effects.count != before:
+        if witness.acts:
             self.give_up()
         return [made if value is tensors[0] else value for value in results]
 
@@ -150,10 +152,16 @@ class _Call:
             gradients = [item.force() for item in space.unpack(answer)]
             if len(gradients) != len(first):
                 self.give_up()
-        pairs = zip(first, gradients, strict=True)
-        if not all(made is was or (isinstance(made, TensorValue) and may_replace(was, made)) for was, made in pairs):
+        if not all(map(_may_go_on, first, gradients)):
             self.give_up()
         return tensors_among(gradients[i] for i in places)
+
+
+def _may_go_on(gradient: Value, made: Value) -> bool:
+    """Whether a hook may give this for a gradient."""
+    return made is gradient or (
+        isinstance(gradient, TensorValue) and isinstance(made, TensorValue) and may_replace(gradient, made)
+    )
 
 
 def _wants(tensor: TensorValue) -> bool:

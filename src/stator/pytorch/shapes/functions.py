@@ -14,6 +14,8 @@ import torch
 from stator.pytorch.nesting import is_sequence
 from stator.pytorch.shapes.assertions import Assertions
 from stator.pytorch.shapes.symbols import SymValue, compute, decide
+from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.recording import record, record_method
 from stator.space.protocol import FALSE, HANDLERS, TRUE, Handler, register
 from stator.space.value import Constant, Unsupported, Value
 
@@ -110,22 +112,40 @@ def _is_number(value: Value) -> bool:
 
 
 def _extreme(host: Host, function: Function) -> Handler:
-    """The model of `max` or `min`, which compares integers known when the graph runs without a branch."""
+    """The model of `max` or `min`, which compares numbers known when the graph runs without a branch.
+
+    They are all integers or all floats: of the graph nobody learns which of them it is, and so of which type.
+    """
     otherwise = HANDLERS[id(host)]
+    comparison = "gt" if host is max else "lt"
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         values = [arg.force() for arg in args]
         if len(values) == 1 and is_sequence(values[0]):
             values = [value.force() for value in space.unpack(values[0])]
-        if kwargs or not values or not all(map(_is_integer, values)) or not any(map(_is_open, values)):
+        classes = {value.cls for value in values}
+        if kwargs or not any(map(_is_open, values)) or not all(map(_is_number, values)) or len(classes) > 1:
             return otherwise(space, args, kwargs)
-        return functools.reduce(lambda best, value: compute(space, function, [best, value]).force(), values)
+        if classes == {int}:
+            return functools.reduce(lambda best, value: compute(space, function, [best, value]).force(), values)
+        if classes == {float}:
+            return functools.reduce(lambda best, value: _better(space, best, value, comparison), values)
+        return otherwise(space, args, kwargs)
 
     return handler
 
 
-def _is_integer(value: Value) -> bool:
-    return value.cls is int and (value.symbolic or type(value) is Constant)
+def _better(space: Space, best: Value, value: Value, comparison: str) -> Value:
+    """The better of two floats, by an operation on tensors: of NaN, symbols know less than Python does."""
+    kind = {"dtype": space.fresh(torch.float64)}
+    tensors = [record(space, Call(torch.scalar_tensor, *_FUNCTION), [number], kind) for number in (value, best)]
+    condition = record_method(space, comparison, *tensors)
+    chosen = record_method(space, "where", tensors[0], condition, tensors[1])
+    return space.call(space.getattr(chosen, "item"), [], {}).force()
+
+
+#: the kind and the target of the node that makes a tensor of a number
+_FUNCTION = ("call_function", torch.scalar_tensor)
 
 
 def _is_open(value: Value) -> bool:

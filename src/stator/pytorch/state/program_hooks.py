@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stator.pytorch import internals
-from stator.pytorch.autograd import saved_hooks
+from stator.pytorch.state import saved_hooks
 
 __all__ = ["ProgramHooks"]
 

@@ -161,7 +161,9 @@ def _refusal(host: Host, name: str) -> Handler:
 def _state_handler(host: Host) -> Handler:
     """A function that changes the global state: done now for real, and recorded."""
 
-    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        if any(value.force().symbolic for value in (*args, *kwargs.values())):  # a mode that a size decides on
+            return symbols.specialise(space, host, args, kwargs)
         hosts = [space.known(a.force()) for a in args]
         named = {k: space.known(v.force()) for k, v in kwargs.items()}
         return space.fresh(space.trace.recorder.state.change(host, hosts, named))

@@ -45,7 +45,9 @@ def reaches(trace: Trace, host: Host) -> bool:
 
 def leads_to_any(trace: Trace, values: Iterable[Value], others: Iterable[Value]) -> bool:
     """Whether a running frame, or one of the others, leads to any of the values."""
-    wanted = {id(value) for value in values}
+    wanted: set[int] = set()
+    for value in values:
+        wanted |= {id(value), id(getattr(value, "dict_owner", value))}  # of attributes, whose they are
     return bool(wanted) and any(id(found) in wanted for found in _led_to(trace, others))
 
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from stator.interp import policy
 from stator.pytorch import internals
-from stator.space.protocol import register
+from stator.space.protocol import NONE, register
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stator.space.interfaces import Trace
+    from stator.space.interfaces import Frame, Trace
     from stator.space.space import Space
     from stator.space.value import Value
 
@@ -77,7 +77,37 @@ def _push(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | 
     return None
 
 
+#: instructions that show nothing of what hooks may have done
+_SILENT = frozenset({"POP_TOP", "LOAD_CONST", "LOAD_FAST", "STORE_FAST", "COPY", "SWAP", "JUMP"})
+
+
+def _pop(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """The end of hooks that ordinary Python has set before the trace, if it is the last thing that the program does.
+
+    The hooks see what the graph saves, and may do anything then: so the graph must have run before the program goes on.
+    Where it only returns, they may as well end when the graph has run.
+    """
+    if args or kwargs or not all(map(_only_returns, space.trace.running())):
+        return None
+    space.trace.defer(internals.pop_saved_tensors_hooks, [])
+    return NONE
+
+
+def _only_returns(frame: Frame) -> bool:
+    """Whether all that is left of a frame is to give a result that it has."""
+    at = frame.index
+    for _ in frame.instrs[at:]:  # at most: a loop does not return
+        instr = frame.instrs[at]
+        if instr.op == "RETURN_VALUE":
+            return frame.generator is None
+        if instr.op not in _SILENT:
+            return False
+        at = instr.arg if instr.op == "JUMP" else at + 1
+    return False
+
+
 def install() -> None:
-    """Register the model, and tell the policy of the frame hook."""
+    """Register the models, and tell the policy of the frame hook."""
     register(internals.push_saved_tensors_hooks, _push)
+    register(internals.pop_saved_tensors_hooks, _pop)
     policy.BEGUN_INSIDE.append(checkpoint_at_work)

@@ -1,0 +1,98 @@
+"""Hooks on tensors that are saved for backward, set inside of the compiled function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.autograd.graph import save_on_cpu, saved_tensors_hooks
+
+import stator
+from tests.pytorch.training import BACKENDS
+
+
+def on_cpu(x: Any) -> Any:
+    with save_on_cpu():
+        return (x.sin() * x).exp()
+
+
+def bound(x: Any) -> Any:
+    with saved_tensors_hooks(lambda t: t * 2, lambda t: t / 2):
+        y = (x.sin() * x).exp()
+    return y
+
+
+def inside(x: Any) -> Any:
+    return on_cpu(x)
+
+
+def more_after(x: Any) -> Any:
+    with saved_tensors_hooks(lambda t: t * 2, lambda t: t / 2):
+        y = (x.sin() * x).exp()
+    return y.tanh() * x
+
+
+def counted(x: Any) -> Any:
+    seen: list[Any] = []
+
+    def pack(t: Any) -> Any:
+        seen.append(tuple(t.shape))
+        return t
+
+    with saved_tensors_hooks(pack, lambda t: t):
+        y = (x.sin() * x).exp()
+    return y, len(seen), seen
+
+
+def nested(x: Any) -> Any:
+    with saved_tensors_hooks(lambda t: t + 1, lambda t: t - 1), saved_tensors_hooks(lambda t: t * 2, lambda t: t / 2):
+        return (x.sin() * x).exp()
+
+
+def raising(x: Any) -> Any:
+    try:
+        with saved_tensors_hooks(lambda t: t * 2, lambda t: t / 2):
+            y = x.exp()
+            raise KeyError
+    except KeyError:
+        return y * x
+
+
+class Layer(nn.Module):
+    def forward(self, x: Any) -> Any:
+        with save_on_cpu():
+            return x.exp() * x
+
+
+#: programs, and how often they break the graph at most
+PROGRAMS = {on_cpu: 1, bound: 1, inside: 1, more_after: 2, nested: 3, raising: 2, Layer(): 1}
+
+
+def active() -> Any:
+    return torch._C._autograd._top_saved_tensors_default_hooks(True)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_hooks_set_inside(program: Any, backend: str) -> None:
+    compiled = stator.compile(program, backend=backend)
+    for size in (3, 3, 5):
+        outcomes = []
+        for run in (program, compiled):
+            x = torch.linspace(-1, 1, size).requires_grad_()
+            out = run(x)
+            assert active() is None
+            out.sum().backward()
+            outcomes.append((out.detach(), x.grad))
+        torch.testing.assert_close(*outcomes)
+        if size == 3:
+            assert stator.stats().graph_breaks <= PROGRAMS[program]
+
+
+def test_what_hooks_have_seen_is_known_after_them() -> None:
+    compiled = stator.compile(counted, backend="eager")
+    for size in (3, 3, 5):
+        x = torch.linspace(-1, 1, size).requires_grad_()
+        assert compiled(x)[1:] == counted(x)[1:]
