@@ -17,11 +17,12 @@ _RARE = {"distributed.placements": "torch.distributed.tensor.placement_types"}
 #: package → its files that register models, each in its `install()`
 _PARTS = {
     "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks", "saved_hooks"),
-    "composed": ("masked",),
-    "distributed": ("collectives",),
+    "composed": ("masked", "quantized"),
+    "distributed": ("calls", "groups", "meshes", "options", "work"),
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),
-    "modules": ("optim", "recurrent", "scripted"),
+    "modules": ("module_hooks", "optim", "recurrent", "scripted"),
+    "sequences": ("calls",),
     "shapes": ("functions",),
     "state": ("random_state", "generators"),
     "subclasses": ("construction", "examination", "new_wrapper"),

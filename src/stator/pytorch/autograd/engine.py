@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import torch
 import torch.autograd
-import torch.utils.hooks
 
 from stator._core import CodePolicy, set_code_policy
 from stator.pytorch.autograd.backward import backward_handler
@@ -25,19 +24,11 @@ from stator.pytorch.autograd.onlookers import is_unhooked
 from stator.pytorch.tensors.lowering import Call, lower_call
 from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.facts import holds
-from stator.space.protocol import Handler, register
+from stator.space.protocol import register
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Host
     from stator.space.space import Space
-
-
-def _refusing(host: Host) -> Handler:
-    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        raise Unsupported(refusal(host, "the module has hooks on its gradients"))
-
-    return handler
 
 
 def _grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -73,11 +64,8 @@ def _in_its_way(space: Space, arguments: dict[str, Value], call: Call) -> str:
 
 def install() -> None:
     """Register the models."""
-    hooks = torch.utils.hooks.BackwardHook
     register(torch.autograd.backward, backward_handler(torch.autograd.backward, "tensors", "grad_tensors"))
     register(torch.Tensor.backward, backward_handler(torch.Tensor.backward, "self", "gradient"))
-    for host in (hooks.setup_input_hook, hooks.setup_output_hook):
-        register(host, _refusing(host))
     register(torch.autograd.grad, _grad)
     # What the engine calls back (hooks, backward methods, checkpoints) runs as it was, or as eager runs it.
     calling = (torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward, torch.autograd.Function.apply)

@@ -11,7 +11,7 @@ import torch
 from stator.pytorch import internals
 from stator.pytorch.fake.kernels import examine
 from stator.pytorch.fake.modes import Mode
-from stator.pytorch.fake.operator_facts import CHECKS, IDEMPOTENT, SILENT_MUTATORS, name_of
+from stator.pytorch.fake.operator_facts import CHECKS, COMMUNICATING, IDEMPOTENT, SILENT_MUTATORS, name_of
 from stator.pytorch.fake.storage import overlaps, storage_of
 from stator.pytorch.nesting import tensors_in
 from stator.pytorch.tensors.classes import is_wrapper
@@ -80,6 +80,8 @@ class Watcher(Mode):
             for arg in args[3:5]:
                 self._note(arg)
         if (not schema.returns and name_of(func) not in CHECKS) or "_assert" in schema.name:
+            self.observed.effectful = True
+        if func.namespace in COMMUNICATING:
             self.observed.effectful = True
         result = func(*args, **kwargs)
         fallible, refused = examine(func, args, kwargs, result, ran=self.real)

@@ -103,3 +103,5 @@ class Recorder:
         """The trace has ended: put the process's state back, and let go of what existed before."""
         self.state.restore()
         self.fakes.let_go()
+        for value in self.tracked.existing:  # what an object was before it became another is only here
+            value.host = None

@@ -107,6 +107,24 @@ def changes(before: tuple[Part, ...], after: tuple[Part, ...]) -> Calls:
     return [call for (_, calls), was, wanted in parts if was != wanted for call in calls(wanted)]
 
 
+def autocast_nesting() -> int:
+    """In how many blocks of autocast the thread is."""
+    torch.autocast_increment_nesting()
+    return torch.autocast_decrement_nesting()
+
+
+def leave_autocast(nesting: int) -> None:
+    """Leave the blocks of autocast beyond so many; after the last nothing is kept of what was cast in them."""
+    for _ in range(nesting, autocast_nesting()):
+        if torch.autocast_decrement_nesting() == 0:
+            torch.clear_autocast_cache()
+
+
+def leave_blocks(count: int) -> None:
+    """Leave so many blocks of autocast that the program had entered before the trace."""
+    leave_autocast(autocast_nesting() - count)
+
+
 class StateChange:
     """A change of the global state among the operations that await being run on fake tensors."""
 
@@ -221,10 +239,9 @@ class State:
 
     def restore(self) -> None:
         """Put the process's state back as it was at the start."""
-        while self.nesting > 0:
-            if torch.autocast_decrement_nesting() == 0:
-                torch.clear_autocast_cache()
-            self.nesting -= 1
+        if self.nesting > 0:
+            leave_autocast(autocast_nesting() - self.nesting)
+            self.nesting = 0
         while self.nesting < 0:
             torch.autocast_increment_nesting()
             self.nesting += 1
@@ -255,8 +272,9 @@ class State:
         lines = [f"{writer.expr(context)}.__enter__()" for context in self.open] + self.modes.lines(writer)
         for function, args in changes(self.entry, self.current):
             lines.append(f"{writer.const(function)}({', '.join(map(writer.const, args))})")
-        step = torch.autocast_increment_nesting if self.nesting > 0 else torch.autocast_decrement_nesting
-        return lines + [f"{writer.const(step)}()"] * abs(self.nesting)
+        if self.nesting < 0:
+            return [*lines, f"{writer.const(leave_blocks)}({-self.nesting})"]
+        return lines + [f"{writer.const(torch.autocast_increment_nesting)}()"] * self.nesting
 
 
 class grad_mode:

@@ -115,5 +115,7 @@ def install() -> None:
     register(internals.log_api_usage_once, _answer(NONE))
     register(internals.tracing_state, _answer(NONE))
     register(internals.is_tracing, _answer(FALSE))
+    for host in (internals.dispatch_mode, internals.unset_dispatch_mode):
+        register(host, _answer(NONE))  # such a mode is another tracer
     INTERCEPTS.append(intercept_constant)
     switches.install()

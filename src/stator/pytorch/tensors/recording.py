@@ -22,12 +22,17 @@ __all__ = ["record", "record_method"]
 #: how operations word that they cannot be run on symbolic sizes at all
 _STATIC_ONLY = ("on tensor with symbolic sizes", "expected to contain only concrete integers")
 
+#: functions all of whose operands are sizes: `torch.zeros(2, batch_sizes[0])`
+_OF_SIZES = frozenset({torch.zeros, torch.ones, torch.empty, torch.rand, torch.randn})
+
 
 def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Record a call with these arguments; the program's own errors are raised in it."""
     lower_call(space, call, args, kwargs)
     if call.composed is not None:
         return call.composed.perform(space, call.function, args, kwargs)
+    if call.operands and call.function in _OF_SIZES:
+        call = with_numbers(space, call) or call  # a number read elsewhere is the same number here
     try:
         return _recorded(space, call)
     except Unsupported as e:
@@ -52,15 +57,22 @@ def _recorded(space: Space, call: Call) -> Value:
     recorder = space.trace.recorder
     try:
         return recorder.record(call)
-    except Failure as failure:
-        if any(words in str(failure.error) for words in _STATIC_ONLY):
-            recorder.shapes.need_numbers(call.operands)
-        rely_on_all(call.operands)
-        raise eager_error(space, call, failure) from None
+    except Failure as e:
+        failure: Failure | None = e
     except Unsupported as e:
         if _is_static_only(e.brk):
             recorder.shapes.need_numbers(call.operands)
         raise
+    # Not while the failure is being handled: it would be the context of the program's own error, and the traceback of
+    # each would hold the other, with all frames of the tracer and the program's tensors, until the next collection.
+    assert failure is not None
+    try:
+        if any(words in str(failure.error) for words in _STATIC_ONLY):
+            recorder.shapes.need_numbers(call.operands)
+        rely_on_all(call.operands)
+        raise eager_error(space, call, failure)
+    finally:
+        failure = None
 
 
 def record_method(space: Space, name: str, *args: object, **kwargs: object) -> Any:

@@ -23,7 +23,17 @@ from stator.space.attributes import attribute_name
 from stator.space.facts import fixed
 from stator.space.host_types import Host
 from stator.space.operands import bool_value
-from stator.space.protocol import MODELS, NONE, NOT_IMPLEMENTED, Handler, builtin, is_immutable, models, register
+from stator.space.protocol import (
+    MODELS,
+    NONE,
+    NOT_IMPLEMENTED,
+    Handler,
+    builtin,
+    handler_of,
+    is_immutable,
+    models,
+    register,
+)
 from stator.space.space import Space
 from stator.space.value import Constant, Known, Unsupported, Value
 
@@ -125,9 +135,13 @@ def _model(meta: type) -> None:
         )
 
     def call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        """An object is made in C++: nothing is known of it, unless it is a member of an enumeration, or immutable."""
+        """An object is made in C++: of its class there is a model, or it is immutable or a member of an enumeration."""
         cls, *rest = [arg.force() for arg in args]
         host: type = cls.as_host(space)
+        handler = handler_of(host)
+        made = None if handler is None else handler(space, rest, kwargs)
+        if made is not None:
+            return made
         given = [*rest, *[arg.force() for arg in kwargs.values()]]
         if (is_immutable(host) or (_is_enumeration(host) and not kwargs)) and all(arg.constant for arg in given):
             return space.run_known(host, rest, kwargs)
