@@ -35,18 +35,19 @@ def must_run_in_order(recorder: Recorder, inputs: list[GraphValue]) -> bool:
     """Whether AOTAutograd cannot take the graph: it writes no inputs beside tensors of classes of the program's own."""
     return (
         recorder.tracked.in_order
-        or _saves_other_data(recorder)
+        or _saves_other_data(recorder, inputs)
         or (bool(recorder.effects.written) and any(tensor.cls not in PLAIN_CLASSES for tensor in tensors_among(inputs)))
     )
 
 
-def _saves_other_data(recorder: Recorder) -> bool:
+def _saves_other_data(recorder: Recorder, inputs: list[GraphValue]) -> bool:
     """Whether an input that gets other data when the graph has run may be saved for the graph's backward pass.
 
     AOTAutograd saves inputs themselves, and finds the new data there: `y = F.linear(x, w); w.data = w * 0.5`. Eager
     saves what each operation saves, here a view of the old data.
     """
-    changed = [rebound.first.node for rebound in recorder.tracked.rebound.values() if rebound.first and rebound.data]
+    rebound = [each.first for each in recorder.tracked.rebound.values() if each.first and each.data]
+    changed = [value.node for value in rebound if value in inputs]
     seen, waiting, operations = set(changed), changed, recorder.nodes.operations
     while waiting:
         for user in waiting.pop().users.keys() - seen:
