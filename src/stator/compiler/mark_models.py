@@ -49,7 +49,7 @@ _STANCES = ("_dynamo/decorators.py", "_dynamo/eval_frame.py", "compiler/__init__
 
 def _is_torchs(host: Host) -> bool:
     """Whether it is one of torch's functions that change the stance, or what one of them has decorated."""
-    return host.__code__.co_filename.endswith(_STANCES)
+    return bool(host.__code__.co_filename.endswith(_STANCES))
 
 
 def _forbidden(host: Host) -> Handler:

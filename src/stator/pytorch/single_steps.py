@@ -49,8 +49,9 @@ def _intercept(host: Host) -> Handler | None:
         return None
 
     def breaks(met: Break) -> Break:
-        inner = isinstance(met, errors.UnsupportedUse) and met.case.startswith(_MEETS)
-        return errors.UnsupportedUse(name, met.case if inner else f"{_MEETS} ({met.reason})")
+        if isinstance(met, errors.UnsupportedUse) and met.case.startswith(_MEETS):
+            return errors.UnsupportedUse(name, met.case)
+        return errors.UnsupportedUse(name, f"{_MEETS} ({met.reason})")
 
     def within(code: CodeType) -> bool:
         """A call from the same file is a part of the step that the program has taken."""
