@@ -83,6 +83,7 @@ def test_a_result_is_marked_dynamic(backend: str, rows: int) -> None:
     def program(x: Any) -> Any:
         y = x * 2
         torch._dynamo.mark_dynamic(y, 0)
+        torch._dynamo.maybe_mark_dynamic(y, 1)
         return y, sorted(y._dynamo_dynamic_indices)
 
     agree(lambda: (program, (leaf(rows),)), backend=backend, grad=True)

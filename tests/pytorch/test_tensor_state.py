@@ -380,6 +380,21 @@ def swapped(p: Any, x: Any) -> Any:
     return a, b, a.shape
 
 
+def test_a_parameter_is_given_other_memory() -> None:
+    def make() -> Any:
+        leaf = nn.Parameter(torch.ones(3))
+
+        def program(x: Any) -> Any:
+            with torch.no_grad():
+                leaf.set_(leaf * x.sum())
+            return x * leaf, leaf.requires_grad
+
+        return program, [leaf]
+
+    for backend in BACKENDS:
+        alike(make, lambda n: (torch.ones(3) * n,), backend=backend, breaks=0)
+
+
 @backends
 @pytest.mark.parametrize("program", [storage_taken, storage_given, swapped])
 def test_tensors_that_take_over_others(program: Any, backend: str) -> None:

@@ -40,7 +40,7 @@ def _intercept(host: Host) -> Handler | None:
 
 
 #: functions that torch forbids as it could not heed them: they write attributes, which later calls find
-_MARKING = frozenset({"mark_dynamic", "mark_unbacked"})
+_MARKING = frozenset({"mark_dynamic", "maybe_mark_dynamic", "mark_static_address", "mark_unbacked"})
 
 
 #: the files of torch's functions that change the stance
