@@ -47,10 +47,13 @@ def said(caplog, act, text):
     return sum(text in record.getMessage() for record in caplog.records)
 
 
-def test_guard_filter_fn(caplog):
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("by_torch", [True, False])
+def test_guard_filter_fn(caplog, by_torch, backend):
     def act():
         options = {"guard_filter_fn": lambda entries: [False for _ in entries]}
-        compiled = torch.compile(lambda x, n: x * n, backend="eager", options=options)
+        compile = torch.compile if by_torch else stator.compile
+        compiled = compile(lambda x, n: x * n, backend=backend, options=options)
         assert [compiled(torch.ones(1), n).item() for n in (2, 3, 4)] == [2, 3, 4]
         assert "guard_filter_fn" in options
 

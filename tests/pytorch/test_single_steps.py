@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
@@ -82,9 +83,39 @@ def test_a_result_is_marked_dynamic(backend: str, rows: int) -> None:
     def program(x: Any) -> Any:
         y = x * 2
         torch._dynamo.mark_dynamic(y, 0)
+        torch._dynamo.maybe_mark_dynamic(y, 1)
         return y, sorted(y._dynamo_dynamic_indices)
 
     agree(lambda: (program, (leaf(rows),)), backend=backend, grad=True)
+
+
+def saved_and_loaded(x: Any) -> Any:
+    file = io.BytesIO()
+    torch.save({"x": x.detach()}, file)
+    return x + torch.load(io.BytesIO(file.getvalue()))["x"]
+
+
+def handed_over(x: Any) -> Any:
+    return x + torch.from_dlpack(x.detach() * 2)
+
+
+def checked(x: Any) -> Any:
+    leaf = x.detach().double().requires_grad_()
+    return x * torch.autograd.gradcheck(torch.sin, (leaf,))
+
+
+def profiled(x: Any) -> Any:
+    with torch.autograd.profiler.profile():
+        y = x.sin()
+    return y * 2
+
+
+@BACKENDS
+@pytest.mark.parametrize(("program", "breaks"), [(saved_and_loaded, 3), (handed_over, 1), (checked, 1), (profiled, 3)])
+def test_what_many_frames_do(backend: str, program: Any, breaks: int) -> None:
+    for rows in (2, 4, 7):
+        stats = agree(lambda n=rows: (program, (leaf(n),)), backend=backend, grad=True, breaks=None, calls=1)
+        assert stats.graph_breaks <= breaks, [(b.code, b.reason, b.where) for b in stats.breaks]
 
 
 def test_what_the_program_forbids() -> None:

@@ -55,6 +55,12 @@ def raising(q):
         return attention(q) + torch.backends.cuda.flash_sdp_enabled()
 
 
+def in_one_thread(q):
+    with torch.autograd.set_multithreading_enabled(False):
+        inside = torch._C._is_multithreading_enabled()
+        return attention(q) + inside + torch.get_num_threads() * 2 + torch.get_num_interop_threads()
+
+
 def check(function, backend, tolerance=1e-6):
     compiled = stator.compile(function, backend=backend, fullgraph=True)
     for size in (4, 4, 7):
@@ -70,13 +76,24 @@ def check(function, backend, tolerance=1e-6):
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-@pytest.mark.parametrize("function", [one, several, nested, raising])
+@pytest.mark.parametrize("function", [one, several, nested, raising, in_one_thread])
 def test_attention_under_chosen_kernels(function, backend):
     check(function, backend)
 
 
 def test_attention_under_chosen_kernels_with_inductor():
     check(nested, "inductor", 1e-4)
+
+
+def test_the_number_of_threads_is_guarded():
+    before = torch.get_num_threads()
+    compiled = stator.compile(lambda x: x * torch.get_num_threads(), backend="eager", fullgraph=True)
+    try:
+        for count in (1, 2, 1):
+            torch.set_num_threads(count)
+            assert compiled(torch.ones(1)).item() == count
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_the_backend_sees_which_kernel_is_chosen():

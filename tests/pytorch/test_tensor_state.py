@@ -380,6 +380,21 @@ def swapped(p: Any, x: Any) -> Any:
     return a, b, a.shape
 
 
+def test_a_parameter_is_given_other_memory() -> None:
+    def make() -> Any:
+        leaf = nn.Parameter(torch.ones(3))
+
+        def program(x: Any) -> Any:
+            with torch.no_grad():
+                leaf.set_(leaf * x.sum())
+            return x * leaf, leaf.requires_grad
+
+        return program, [leaf]
+
+    for backend in BACKENDS:
+        alike(make, lambda n: (torch.ones(3) * n,), backend=backend, breaks=0)
+
+
 @backends
 @pytest.mark.parametrize("program", [storage_taken, storage_given, swapped])
 def test_tensors_that_take_over_others(program: Any, backend: str) -> None:
@@ -400,6 +415,41 @@ def test_parameters_may_be_swapped(backend: str) -> None:
         return program, []
 
     alike(make, lambda n: (torch.randn(n, 2, requires_grad=True),), backend=backend, tolerance=1e-5)
+
+
+def through_a_view(layer: Any, x: Any) -> Any:
+    y = layer(x).sin()
+    layer.weight.data = layer.weight.data * 0.5
+    return y
+
+
+def twice(layer: Any, x: Any) -> Any:
+    y = x[:, 0] * layer.bias[0] * layer.bias[1]
+    layer.bias.data = layer.bias.data + y.detach().sum()
+    return y
+
+
+def of_an_argument(layer: Any, x: Any) -> Any:
+    y = x.sin() * layer.bias
+    x.data = x.detach() * 0 + 1
+    return y
+
+
+def before_it_is_used(layer: Any, x: Any) -> Any:
+    layer.weight.data = layer.weight.data.sin()
+    return layer(x).sin()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("program", [through_a_view, twice, of_an_argument, before_it_is_used])
+def test_gradients_of_what_gets_other_data(program: Any, backend: str) -> None:
+    """What the backward pass needs of an input is what it was, or what it has become, as in eager execution."""
+
+    def make() -> Any:
+        layer = torch.nn.Linear(2, 2)
+        return lambda x: program(layer, x), list(layer.parameters())
+
+    alike(make, lambda n: (torch.randn(n, 2, requires_grad=True),), backend=backend, breaks=0, tolerance=1e-5)
 
 
 @backends

@@ -14,6 +14,12 @@ PROGRAMS = {
     "a Size": lambda x: torch.HalfTensor(x.shape).zero_() + x,
     "nothing": lambda x: (torch.DoubleTensor(), x * 2),
     "a tensor": lambda x: torch.FloatTensor(x) * 2,
+    "instances": lambda x: (
+        x * isinstance(x, torch.FloatTensor),
+        isinstance(x.int(), (torch.LongTensor, torch.IntTensor)),
+    ),
+    "no instances": lambda x: (x * 2, isinstance(x, torch.DoubleTensor), isinstance(1, torch.FloatTensor)),
+    "an instance of another class": lambda x: isinstance(torch.nn.Parameter(x.detach()), torch.FloatTensor) * x,
     "a number as a bound": lambda x: x[: torch.IntTensor([2])[0]] * 2,
 }
 

@@ -14,7 +14,7 @@ from stator.api.layers import TorchLayer, layers, torch_layer
 from stator.compiler.copies import Compiling
 from stator.compiler.region import REGIONS, Asked, CompileRegion, forget_all
 from stator.config import Config, current
-from stator.controls.dynamo_config import disabled_by_environment
+from stator.controls.dynamo_config import disabled_by_environment, warn_once
 from stator.report.stats import STATS, Stats
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -106,11 +106,12 @@ def _compiled(model: Any, config: Config, asked: Asked, settings: dict[str, Any]
 
 
 def _settings(options: dict[str, Any] | None, recompile_limit: int | None) -> tuple[Config, dict[str, Any]]:
-    """Stator's own options apart from those meant for the backend."""
-    config = current()
+    """Stator's own options apart from those meant for the backend, which sees none of the tracer's."""
+    config, rest = current(), dict(options or {})
+    if rest.pop("guard_filter_fn", None) is not None:
+        warn_once("torch.compile(options={'guard_filter_fn': …}) is not honoured by Stator: all guards are kept")
     own = {f.name for f in dataclasses.fields(config)}
-    changes = {k: v for k, v in (options or {}).items() if k in own}
-    rest = {k: v for k, v in (options or {}).items() if k not in own}
+    changes = {name: rest.pop(name) for name in own & rest.keys()}
     if recompile_limit is not None:
         changes["recompile_limit"] = recompile_limit
     return config.replace(**changes), rest

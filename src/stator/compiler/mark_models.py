@@ -40,7 +40,7 @@ def _intercept(host: Host) -> Handler | None:
 
 
 #: functions that torch forbids as it could not heed them: they write attributes, which later calls find
-_MARKING = frozenset({"mark_dynamic", "mark_unbacked"})
+_MARKING = frozenset({"mark_dynamic", "maybe_mark_dynamic", "mark_static_address", "mark_unbacked"})
 
 
 #: the files of torch's functions that change the stance
@@ -49,7 +49,7 @@ _STANCES = ("_dynamo/decorators.py", "_dynamo/eval_frame.py", "compiler/__init__
 
 def _is_torchs(host: Host) -> bool:
     """Whether it is one of torch's functions that change the stance, or what one of them has decorated."""
-    return host.__code__.co_filename.endswith(_STANCES)
+    return bool(host.__code__.co_filename.endswith(_STANCES))
 
 
 def _forbidden(host: Host) -> Handler:

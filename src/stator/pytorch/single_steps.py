@@ -24,12 +24,19 @@ if TYPE_CHECKING:
 __all__ = ["install"]
 
 _CONVERSIONS = ("to", "type", "float", "double", "half", "bfloat16", "cpu", "cuda", "to_empty", "_apply")
+_CONTEXT = ("__init__", "__enter__", "__exit__")
 #: module and qualified name of each → the name by which programs call it
 _STEPS = {
     **{("torch.nn.modules.module", f"Module.{name}"): f"torch.nn.Module.{name}" for name in _CONVERSIONS},
     **{("torch._utils", name): f"torch._utils.{name}" for name in ("_rebuild_tensor_v2", "_rebuild_parameter")},
     **{("torch._dynamo", name): f"torch._dynamo.{name}" for name in ("reset", "reset_code_caches")},
     ("torch._dynamo.decorators", "disable"): "torch._dynamo.disable",
+    **{("torch.serialization", name): f"torch.{name}" for name in ("save", "load")},
+    ("torch.utils.dlpack", "from_dlpack"): "torch.from_dlpack",
+    ("torch.autograd.gradcheck", "gradcheck"): "torch.autograd.gradcheck",
+    ("torch.autograd.gradcheck", "gradgradcheck"): "torch.autograd.gradgradcheck",
+    **{("torch.profiler.profiler", f"profile.{name}"): f"torch.profiler.profile.{name}" for name in _CONTEXT},
+    **{("torch.autograd.profiler", f"profile.{name}"): f"torch.autograd.profiler.profile.{name}" for name in _CONTEXT},
     **{("torch.compiler", name): f"torch.compiler.{name}" for name in ("reset", "disable")},
 }
 _MEETS = "meets what is left to Python"
@@ -42,8 +49,9 @@ def _intercept(host: Host) -> Handler | None:
         return None
 
     def breaks(met: Break) -> Break:
-        inner = isinstance(met, errors.UnsupportedUse) and met.case.startswith(_MEETS)
-        return errors.UnsupportedUse(name, met.case if inner else f"{_MEETS} ({met.reason})")
+        if isinstance(met, errors.UnsupportedUse) and met.case.startswith(_MEETS):
+            return errors.UnsupportedUse(name, met.case)
+        return errors.UnsupportedUse(name, f"{_MEETS} ({met.reason})")
 
     def within(code: CodeType) -> bool:
         """A call from the same file is a part of the step that the program has taken."""

@@ -97,5 +97,6 @@ def _has_own_version(tensor: Any) -> bool:
         operation = tensor.operation
         if operation.function is getattr and operation.args[1:] == ("data",):
             return True
-        tensor = next(operand for operand in operation.operands if getattr(operand, "root", None) is root)
+        # an object that has become another tensor is made of none with its own memory
+        tensor = next((operand for operand in operation.operands if getattr(operand, "root", None) is root), root)
     return False

@@ -33,9 +33,29 @@ _Base: Any = internals.TensorBase
 
 def must_run_in_order(recorder: Recorder, inputs: list[GraphValue]) -> bool:
     """Whether AOTAutograd cannot take the graph: it writes no inputs beside tensors of classes of the program's own."""
-    return recorder.tracked.in_order or (
-        bool(recorder.effects.written) and any(tensor.cls not in PLAIN_CLASSES for tensor in tensors_among(inputs))
+    return (
+        recorder.tracked.in_order
+        or _saves_other_data(recorder, inputs)
+        or (bool(recorder.effects.written) and any(tensor.cls not in PLAIN_CLASSES for tensor in tensors_among(inputs)))
     )
+
+
+def _saves_other_data(recorder: Recorder, inputs: list[GraphValue]) -> bool:
+    """Whether an input that gets other data when the graph has run may be saved for the graph's backward pass.
+
+    AOTAutograd saves inputs themselves, and finds the new data there: `y = F.linear(x, w); w.data = w * 0.5`. Eager
+    saves what each operation saves, here a view of the old data.
+    """
+    rebound = [each.first for each in recorder.tracked.rebound.values() if each.first and each.data]
+    changed = [value.node for value in rebound if value in inputs]
+    seen, waiting, operations = set(changed), changed, recorder.nodes.operations
+    while waiting:
+        for user in waiting.pop().users.keys() - seen:
+            seen.add(user)
+            waiting.append(user)
+            if user in operations and any(value.requires_grad for value in operations[user].made_values):
+                return True
+    return False
 
 
 def memory_guard(recorder: Recorder, inputs: list[GraphValue]) -> Apart | None:

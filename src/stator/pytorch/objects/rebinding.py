@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import torch
+
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.tensors.tensor import TensorValue
@@ -60,12 +62,19 @@ class Rebound:
         found = []
         if self.data is not None:
             data = writer.expr(self.data)
-            found.append(f"{name}.set_({data})" if self.method == "set_" else f"{name}.data = {data}")
+            set_ = f"{writer.const(_set)}({name}, {data})"
+            found.append(set_ if self.method == "set_" else f"{name}.data = {data}")
         if self.first is not None and self.leaf is not None:
             found.append(f"{name}.requires_grad_({wanted})")
         elif self.first is not None and self.first.requires_grad and not wanted:
             found.append(f"{name}.detach_()")
         return found
+
+
+@torch.no_grad()
+def _set(tensor: torch.Tensor, data: torch.Tensor) -> None:
+    """`tensor.set_(data)`; of a leaf that requires gradients it is called without them, in eager execution too."""
+    tensor.set_(data)
 
 
 def become(value: TensorValue, state: TensorValue) -> None:

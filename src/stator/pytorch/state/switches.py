@@ -33,6 +33,8 @@ _NAMES = {
     "_get_sdp_priority_order": "_set_sdp_priority_order",
     **{f"_get_cudnn_{what}": f"_set_cudnn_{what}" for what in ("enabled", "benchmark", "deterministic")},
     **{f"_get_mkldnn_{what}": f"_set_mkldnn_{what}" for what in ("enabled", "deterministic")},
+    # of the engine's threads, which give the same results
+    "_is_multithreading_enabled": "_set_multithreading_enabled",
 }
 
 

@@ -60,10 +60,7 @@ def _as_stators(model: torch.nn.Module, asked: Kwargs) -> Kwargs:
     if keywords.get("mode") is not None and keywords.get("options") is not None:
         text = "Either mode or options can be specified, but both can't be specified at the same time."
         raise RuntimeError(text)
-    options = dict(keywords.pop("options", None) or {})
-    if options.pop("guard_filter_fn", None) is not None:
-        warn_once("torch.compile(options={'guard_filter_fn': …}) is not honoured by Stator: all guards are kept")
-    return {**keywords, "options": options} if options else keywords
+    return keywords
 
 
 _NO_SHAPES = "is not honoured by Stator: sizes become symbolic when they vary, or are marked"

@@ -6,7 +6,8 @@
     Mask(2, 3)             # Tensor.__new__(Mask, 2, 3), of whatever contents
 
 What is made has the default data type, and is made where the default type's tensors are, whatever the default device.
-The types of old, `torch.IntTensor(…)`, are called in the same way and have a data type and a device of their own.
+The types of old, `torch.IntTensor(…)`, are called in the same way and have a data type and a device of their own: it is
+by those that a tensor is an instance of one.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.subclass import as_subclass
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import register
+from stator.space.protocol import FALSE, TRUE, register
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -66,6 +67,19 @@ def _new_of(kind: Any) -> Handler:
     return new
 
 
+def _is_of_kind(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`isinstance(x, torch.IntTensor)`: of that data type, on that device and laid out so, of whatever class."""
+    kind, tensor = space.known(args[0]), args[-1].force()
+    if not tensor.isa(torch.Tensor):
+        return FALSE
+    if not isinstance(tensor, TensorValue) or has_dispatch(tensor.cls):
+        return None
+    layout = torch.strided if tensor.meta is not None else tensor.fake.layout
+    device = "cuda" if kind.is_cuda else "cpu"
+    same = (tensor.dtype, tensor.device.type, layout) == (kind.dtype, device, kind.layout)
+    return TRUE if same else FALSE
+
+
 def _alias(space: Space, tensor: TensorValue) -> TensorValue:
     return _recorded(space, torch.ops.aten.alias, [tensor], {})
 
@@ -104,6 +118,7 @@ def _default_options(space: Space) -> dict[str, Value]:
 def install() -> None:
     """Register the models."""
     register(internals.TensorBase.__new__, _new)
+    register(type(torch.FloatTensor).__instancecheck__, _is_of_kind)
     for kind in (*vars(torch).values(), *vars(torch.cuda).values()):
         if type(kind) is type(torch.FloatTensor):
             register(kind.__new__, _new_of(kind))

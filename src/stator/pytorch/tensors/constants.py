@@ -65,6 +65,7 @@ _GUARDED += ("_get_deterministic_algorithms_warn_only", "_is_torch_function_enab
 _GUARDED += ("_len_torch_dispatch_stack", "_is_torch_function_all_disabled")
 #: readers of other state: what they answer is guarded by itself
 _READERS: tuple[str, ...] = ("_get_default_device", "_is_autocast_available", "_get_float32_matmul_precision")
+_READERS += ("get_num_threads", "get_num_interop_threads")
 
 
 def _reader(host: Host, guarded: bool) -> Handler:
