@@ -125,6 +125,10 @@ class SideEffects(Protocol):
     def acts(self) -> bool:
         """Whether anything is to be done to the world outside."""
 
+    @property
+    def call_count(self) -> int:
+        """How many calls are put off."""
+
     def is_deferred(self, function: Host) -> bool:
         """Whether a call of the function is put off."""
 

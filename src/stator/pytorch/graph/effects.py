@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stator.models.stdlib.critical_section import CriticalSection
 from stator.pytorch import internals
 
 if TYPE_CHECKING:
@@ -68,6 +69,9 @@ class GraphEffects:
             if root.host is not None:
                 self.written[root] = None
                 self.writing.add(node)
+        section = operation.recorder.trace.extension(CriticalSection)
+        if section:
+            section.note_operation(writes=node in self.writing)
         if written:
             counts = self.writes[node] = {}
             for root, count in zip(written, outcome.counts, strict=True):
