@@ -204,6 +204,30 @@ def app_contextvars():
     assert LEVEL.get() == 0 and LEVEL.name == "level"
 
 
+def app_new_contextvars():
+    variable, plain = contextvars.ContextVar("depth", default=(1,)), contextvars.ContextVar("plain")
+    assert variable.get() == (1,) and variable.get(2) == 2 and variable.name == "depth"
+    outer = variable.set((2,))
+    inner = variable.set((3,))
+    assert variable.get() == (3,) and inner.var is variable
+    variable.reset(inner)
+    assert variable.get(5) == (2,)
+    variable.reset(outer)
+    assert variable.get(5) == 5
+    try:
+        plain.get()
+    except LookupError as e:
+        assert e.args == (plain,)
+    else:
+        raise AssertionError
+    try:
+        contextvars.ContextVar(b"name")
+    except TypeError as e:
+        assert str(e) == "context variable name must be a str"
+    else:
+        raise AssertionError
+
+
 @expected_break("a callback for the death of an object made in the trace")
 def app_weakrefs():
     class Thing:

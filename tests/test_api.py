@@ -77,8 +77,8 @@ def test_recompile_limit_under_fullgraph_is_an_error():
         wrapped("b")
 
 
-def test_each_compile_owns_its_cache():
-    first, second = (stator.compile(double, backend="eager") for _ in range(2))
+def test_an_isolated_compile_owns_its_cache():
+    first, second = (stator.compile(double, backend="eager", isolate_recompiles=True) for _ in range(2))
     first(1)
     assert stator.stats().frames == 1
     second(1)
@@ -198,7 +198,7 @@ start, found = threading.Barrier(4), []
 
 def work():
     start.wait()
-    compiled = stator.compile(lambda x: x.sin() * 2, backend="eager", fullgraph=True)
+    compiled = stator.compile(lambda x: x.sin() * 2, backend="eager", fullgraph=True, isolate_recompiles=True)
     found.append(torch.equal(compiled(torch.ones(3)), torch.ones(3).sin() * 2))
 
 threads = [threading.Thread(target=work) for _ in range(4)]

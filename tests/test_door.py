@@ -42,6 +42,7 @@ EXCEPTIONS = {
     "models/rare/stdlib/io_.py: TextFile": _OWN,
     "models/rare/stdlib/io_.py: BytesFile": _OWN,
     "pytorch/state/generators.py: GeneratorValue.now": "wraps what it reads: the tensor of the state",
+    "pytorch/distributed/meshes.py: _slice": "of a mesh that is guarded to be this one",
     "pytorch/graph/refusals.py: _is_compressed": "what is so breaks; a compiled graph takes it all the same",
     "pytorch/tensors/attributes.py: version": "one made in inference mode breaks; TensorMatch tells it from others",
     "pytorch/modules/lazy.py: _infer_parameters": "a lazy module is initialised before the trace that guards it begins",

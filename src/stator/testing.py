@@ -93,7 +93,7 @@ def break_everywhere(
     position = 1
     count = 0
     while position <= limit:
-        compiled = compile(fn, backend=backend)
+        compiled = compile(fn, backend=backend, isolate_recompiles=True)
         compile_region = _region_of(compiled)
         compile_region.forced[None] = position
         got = _outcome(compiled, copy.deepcopy(args))

@@ -28,6 +28,17 @@ def test_texts_of_a_new_object():
     assert texts == [f"{shown} and {method}", f"{shown}|{method}", f"{shown}|{shown}", f"{shown} and {method} end"]
 
 
+def test_the_number_of_a_new_object_as_text():
+    def f():
+        plain = Plain()
+        number = id(plain)
+        return plain, f"{number}", str(number), repr(id(plain)), f"{number:#x}", f"<{id(plain):>20}>", format(number)
+
+    plain, *texts = graphed(f)
+    number = id(plain)
+    assert texts == [f"{number}", str(number), repr(number), f"{number:#x}", f"<{number:>20}>", format(number)]
+
+
 def test_new_objects_in_containers():
     def f():
         def inner():

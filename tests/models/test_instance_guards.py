@@ -348,6 +348,32 @@ def test_token_across_a_break():
     assert stator.compile(use, backend="eager")() == (1, 0)
 
 
+def test_context_variable_made_inside():
+    def leave(value):
+        variable = contextvars.ContextVar("made", default=[value])
+        token = variable.set([value, variable.get()])
+        return variable, token
+
+    variable, token = stator.compile(leave, backend="eager", fullgraph=True)(1)
+    assert variable.name == "made" and variable.get() == [1, [1]]
+    variable.reset(token)
+    assert variable.get() == [1]
+
+
+def test_context_variable_made_before_a_break():
+    def use(value):
+        variable = contextvars.ContextVar("made", default=value)
+        outer, inner = variable.set(2), variable.set(3)
+        stator.graph_break()
+        seen = [variable.get()]
+        for token in (inner, outer):
+            variable.reset(token)
+            seen.append(variable.get())
+        return seen
+
+    assert stator.compile(use, backend="eager")(1) == [3, 2, 1]
+
+
 def test_object_with_a_finaliser_breaks():
     class Final:
         def __del__(self):

@@ -171,6 +171,13 @@ def detached(w: Any, v: Any, x: Any) -> Any:
     return h.detach()
 
 
+def handed_in_by_iterators(w: Any, v: Any, x: Any) -> Any:
+    losses = [(x @ w).sin().sum(), (x @ v.view(2, 3).t()).sum()]
+    found = torch.autograd.grad(outputs=(h for h in losses), inputs=iter([w, v]), retain_graph=True)
+    torch.autograd.backward(map(torch.sin, losses), inputs=(leaf for leaf in (w, v)))
+    return [g.detach() for g in found]
+
+
 def twice_differentiated(w: Any, x: Any) -> Any:
     loss = (x @ w).sin().sum()
     (g,) = torch.autograd.grad(loss, w, create_graph=True)
@@ -179,6 +186,7 @@ def twice_differentiated(w: Any, x: Any) -> Any:
 
 
 accumulated: list[tuple[Any, ...]] = [
+    (handed_in_by_iterators, (3, 2), (6,)),
     (simple, (3, 2)),
     (some_unused, (3, 2), (3, 2)),
     (read_back, (3, 2)),

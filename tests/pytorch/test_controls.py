@@ -66,8 +66,10 @@ def test_mode_with_options():
 
 
 def test_isolate_recompiles():
-    for isolate in (False, True):
+    stator.reset()
+    for isolate, graphs in [(False, 1), (False, 1), (True, 2), (True, 3)]:
         assert torch.compile(add_one, backend="eager", isolate_recompiles=isolate)(torch.ones(1)).item() == 2
+        assert stator.stats().graphs == graphs
 
 
 @pytest.mark.parametrize("name", ["shapes_spec", "dynamic_shapes"])
@@ -95,8 +97,8 @@ def test_default_backend():
     before = torch.compiler.get_default_backend()
     torch.compiler.set_default_backend(backend)
     try:
-        torch.compile(add_one)(torch.ones(1))
-        torch.compile(add_one, backend=None)(torch.ones(1))
+        torch.compile(add_one, isolate_recompiles=True)(torch.ones(1))
+        torch.compile(add_one, backend=None, isolate_recompiles=True)(torch.ones(1))
     finally:
         torch.compiler.set_default_backend(before)
     assert backend.graphs == 2

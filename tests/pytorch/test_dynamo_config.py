@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch._dynamo.config as dynamo_config
+import torch._functorch.config
 import torch.compiler.config as compiler_config
 
 import stator
@@ -17,6 +18,7 @@ from stator.controls import dynamo_config as reading
 from stator.controls.page import CONTROLS
 from stator.controls.table import COMPILER, DYNAMO, Irrelevant
 from stator.report.controls import page
+from tests.pytorch.programs import agree
 
 PAGE = Path(__file__).parents[2] / "docs" / "controls.md"
 
@@ -383,3 +385,42 @@ def test_the_environment_is_read_without_torch_dynamo(monkeypatch):
     monkeypatch.setenv("TORCH_COMPILE_DISABLE", "0")
     config = reading.under_torchs(stator.config.Config(), frozenset())
     assert config == stator.config.Config(suppress_errors=True)
+
+
+def patched(x):
+    with dynamo_config.patch(capture_scalar_outputs=True, recompile_limit=4):
+        y, inside = x * 2, dynamo_config.recompile_limit
+    return y, inside, dynamo_config.recompile_limit
+
+
+def patched_by_name(x):
+    with (
+        dynamo_config.patch("automatic_dynamic_shapes", False),
+        torch._functorch.config.patch({"donated_buffer": False}),
+    ):
+        inside = dynamo_config.automatic_dynamic_shapes, torch._functorch.config.donated_buffer
+    return x.sin(), inside, dynamo_config.automatic_dynamic_shapes
+
+
+@dynamo_config.patch(assume_static_by_default=False)
+def decorated(x):
+    return x.cos(), dynamo_config.assume_static_by_default
+
+
+def patched_around_a_break(x):
+    with dynamo_config.patch(recompile_limit=4):
+        y = x + 1
+        stator.graph_break()
+        inside = dynamo_config.recompile_limit
+    return y * 2, inside, dynamo_config.recompile_limit
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("program", [patched, patched_by_name, decorated, patched_around_a_break])
+def test_options_patched_inside(program, backend):
+    agree(
+        lambda: (program, (torch.ones(3, requires_grad=True),)),
+        backend=backend,
+        grad=True,
+        breaks=int(program is patched_around_a_break),
+    )

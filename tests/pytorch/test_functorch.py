@@ -60,6 +60,14 @@ def pulled(a: Any) -> Any:
     return out, pull(torch.ones_like(out)), pull(out.detach())
 
 
+def pulled_by_name(a: Any) -> Any:
+    """The gradients are computed as the options say: what comes of that is seen in the results' own gradients."""
+    out, pull = vjp(lambda y: (y * 2 * WEIGHT).sin(), a)
+    with torch.no_grad():
+        linked = pull(cotangents=out, create_graph=True)
+    return pull(out, True, False), linked, pull(cotangents=out, retain_graph=False)
+
+
 def pulled_with_aux(a: Any) -> Any:
     out, pull, aux = vjp(lambda y, z: ({"out": y.sin() * z}, [y + 1, z]), a, a + 1, has_aux=True)
     return out, pull({"out": torch.ones_like(a)}), aux
@@ -98,12 +106,15 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "grad of a parameter": lambda a: grad(lambda y: (y * PARAMETER).sin().sum())(a).sum(),
     "grad of a dict": lambda a: grad(lambda d: (d["p"] * d["q"][0]).sum())({"p": a, "q": [a + 1]}),
     "argnums": lambda a: grad(lambda p, q, k=1: (p * q * k).sum(), argnums=(0, 1))(a, a + 1, k=3),
+    "in another order": lambda a: grad(lambda p, q: (p * p * q).sum(), argnums=(-1, 0))(a, a + 1),
+    "jacobians in another order": lambda a: torch.func.jacrev(lambda p, q: p * p * q, argnums=(1, 0))(a, a + 1),
     "the last argument": lambda a: grad(lambda p, q: (p * q).sum(), argnums=-1)(a, a + 1),
     "grad and value": lambda a: grad_and_value(lambda y: ((y**2).sum(), {"aux": y + 1}), has_aux=True)(a),
     "grad of grad": lambda a: grad(lambda y: grad(lambda z: (z**3 * y).sum())(y).sum())(a),
     "grad inside no_grad": without_gradients_outside,
     "no_grad inside grad": without_gradients_inside,
     "vjp": pulled,
+    "vjp with options": pulled_by_name,
     "vjp with aux": pulled_with_aux,
     "jvp": lambda a: jvp(lambda y: y.cos() * y * PARAMETER, (a,), (a + 1,)),
     "jvp with aux": lambda a: jvp(lambda y: (y.cos(), y), (a,), (a,), has_aux=True),
@@ -168,11 +179,17 @@ def test_arguments_require_gradients_as_in_eager() -> None:
         agree(lambda given=given: (reads_flags, (given,)))
 
 
+def spent(a: Any) -> Any:
+    out, pull = vjp(torch.sin, a)
+    return pull(out, retain_graph=False), pull(out)
+
+
 LEFT: dict[str, Callable[[Any], Any]] = {
     "a branch": lambda a: grad(lambda y: y.sum() if y.sum() > 0 else -y.sum())(a),
     "no number": lambda a: grad(lambda y: y * 2)(a),
     "an argument that is no tensor": lambda a: grad(lambda y, k: (y * k).sum(), argnums=1)(a, 2.0),
     "cotangents of another structure": lambda a: vjp(lambda y: y * 2, a)[1]([a]),
+    "a vjp whose graph is freed": spent,
     "no aux": lambda a: grad(lambda y: y.sum(), has_aux=True)(a),
 }
 
@@ -185,6 +202,31 @@ def test_what_is_left_to_torch(name: str) -> None:
 def test_a_break_names_the_transform() -> None:
     stats = agree(lambda: (LEFT["a branch"], (x(),)), breaks=1)
     assert stats.breaks[0].code == "SB0208" and "torch.func.grad" in stats.breaks[0].reason
+
+
+def by_value(y: Any) -> Any:
+    return y.sin() if y.sum() > 0 else y.cos()
+
+
+def pulled_by_value(a: Any) -> Any:
+    out, pull = vjp(by_value, a)
+    return pull(out)
+
+
+#: how many calls of the program's there are, which are a break each
+BROKEN: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "grad": (LEFT["a branch"], 1),
+    "vjp, and the function that it gives": (pulled_by_value, 2),
+    "jacrev": (lambda a: jacrev(by_value)(a), 1),
+    "grad in grad": (lambda a: grad(lambda y: grad(lambda z: by_value(z).sum())(y).sum())(a), 1),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_breaks_are_at_the_programs_calls(name: str) -> None:
+    program, calls = BROKEN[name]
+    stats = agree(lambda: (program, (x(),)), breaks=calls, rtol=1e-6)
+    assert all(__file__ in str(b.where) and "torch.func." in b.reason for b in stats.breaks)
 
 
 def test_the_function_that_vjp_gives_cannot_leave() -> None:

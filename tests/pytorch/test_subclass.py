@@ -169,6 +169,34 @@ def test_construction(backend: str) -> None:
     agree(lambda: (lambda x: Tagged(x, 1) * 2, (torch.randn(3, requires_grad=True),)), grad=True, backend=backend)
 
 
+class Measured(torch.Tensor):
+    unit: str
+
+    @staticmethod
+    def __new__(cls, data: Any, unit: str) -> Any:
+        made = torch.Tensor._make_subclass(cls, data)
+        made.unit = unit
+        return made
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = super().__torch_function__(func, types, args, kwargs or {})
+        if isinstance(result, Measured):
+            result.unit = next(arg.unit for arg in args if isinstance(arg, Measured))
+        return result
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_made_without_the_history_of_the_data(backend: str) -> None:
+    def program(x: Any) -> Any:
+        length = Measured(x * 2, "m") + 1
+        flat = length.as_subclass(torch.Tensor)
+        return length.unit, flat, length.requires_grad, type(length), x.sin()
+
+    for rows in (2, 4, 7):
+        agree(lambda rows=rows: (program, (torch.randn(rows, 3, requires_grad=True),)), backend=backend, grad=True)
+
+
 def test_causal_bias() -> None:
     from torch.nn.attention.bias import causal_lower_right
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import weakref
 from typing import Any
 
 import pytest
@@ -385,6 +386,31 @@ def test_tensors_that_take_over_others(program: Any, backend: str) -> None:
     alike(lambda: (program, []), two, backend=backend, breaks=0)
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_parameters_may_be_swapped(backend: str) -> None:
+    """torch swaps no tensor that anybody holds weakly."""
+
+    def make() -> Any:
+        layer = torch.nn.Linear(2, 2)
+
+        def program(x: Any) -> Any:
+            torch.utils.swap_tensors(layer.weight, torch.nn.Parameter(layer.weight.detach() * 2))
+            return layer(x), layer.weight
+
+        return program, []
+
+    alike(make, lambda n: (torch.randn(n, 2, requires_grad=True),), backend=backend, tolerance=1e-5)
+
+
+@backends
+def test_compiling_leaves_no_weak_references(backend: str) -> None:
+    layer = torch.nn.Linear(2, 2)
+    compiled = stator.compile(layer, backend=backend)
+    for size in (1, 2, 3, 3, 3, 3):
+        compiled(torch.ones(size, 2)).sum().backward()
+    assert not weakref.getweakrefs(layer.weight) and not weakref.getweakrefs(layer.bias)
+
+
 def test_a_tensor_that_a_view_holds_is_not_swapped() -> None:
     def program(p: Any, x: Any) -> Any:
         a, b = x + 1, x * 2
@@ -570,6 +596,43 @@ def version_of_an_argument(x: Any) -> Any:
 @backends
 def test_the_node_of_a_tensor(backend: str) -> None:
     alike(lambda: (places, []), vector, backend=backend, breaks=0)
+
+
+def hooked_node(x: Any) -> Any:
+    y = x.sin()
+    y.grad_fn.register_hook(lambda into, out: (into[0] * 2,))
+    return y * 3
+
+
+def walked(x: Any) -> Any:
+    y = x.sin().exp()
+    return y, type(y.grad_fn.next_functions[0][0]).__name__
+
+
+def node_as_result(x: Any) -> Any:
+    y = x.sin().exp()
+    node = y.grad_fn
+    return y * 2, lambda: (type(node).__name__, type(node.next_functions[0][0]).__name__, node is y.grad_fn)
+
+
+def node_after_a_break(x: Any) -> Any:
+    y = x.sin().exp()
+    node = y.grad_fn
+    stator.graph_break()
+    return y * 2, type(node).__name__, node is y.grad_fn
+
+
+@backends
+@pytest.mark.parametrize("program", [hooked_node, walked, node_after_a_break])
+def test_a_node_that_leaves_the_trace(program: Any, backend: str) -> None:
+    alike(lambda: (program, []), vector, backend=backend)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_a_node_as_a_result(backend: str) -> None:
+    result, look = stator.compile(node_as_result, backend=backend)(torch.ones(3, requires_grad=True))
+    assert look() == ("ExpBackward0", "SinBackward0", True)
+    result.sum().backward()
 
 
 @backends

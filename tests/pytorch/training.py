@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -47,17 +46,8 @@ def trains_alike(
     return stats
 
 
-def _begin_alone() -> None:
-    """Nothing that ran before holds on to what autograd or autocast keeps of a leaf: that would be a graph break."""
-    gc.collect()
-    for _ in range(torch.autocast_increment_nesting()):
-        torch.autocast_decrement_nesting()
-    torch.clear_autocast_cache()
-
-
 def _run(make: Make, inputs: Any, sizes: Any, wrap: Any) -> list[Any]:
     torch.manual_seed(5)
-    _begin_alone()
     function, leaves = make()
     function = wrap(function)
     seen = []

@@ -57,7 +57,7 @@ Outcome call_directly(Compiled* self, PyObject* const* args, Py_ssize_t nargs, P
     Ref entry;
     Outcome outcome = find_entry(context, code_entries, bound.call(), outputs, entry);
     if (outcome == Outcome::kHit) {
-        *result = run_target(context, reinterpret_cast<Entry*>(entry.get()), outputs);
+        *result = run_target(context, self->region, reinterpret_cast<Entry*>(entry.get()), outputs);
         if (is_tail_call(*result)) outputs.clear();
         *result = finish_tail_calls(context, self->region, *result);
         if (!*result) tidy_traceback(nullptr);

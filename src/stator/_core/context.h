@@ -1,6 +1,7 @@
 // The region a thread is in, and with it whether the frame hook is wanted.
 #pragma once
 #include <climits>
+#include <utility>
 
 #include "frames.h"
 #include "state.h"
@@ -14,6 +15,7 @@ inline constexpr int kUnlimited = INT_MAX;
 
 struct Context {
     Region* region = nullptr;         // borrowed: whoever entered it holds it
+    Region* standing_in = nullptr;    // borrowed: the region whose target runs, the hook being off meanwhile
     TailCall* tail_call = nullptr;        // borrowed: the call about to begin its frame, see tail_call.h
     int calls_remaining = kUnlimited; // of the program, where generated code or the tracer stands for a frame of it
     Frame* passed_on = nullptr;       // the frame that the next evaluation function is about to run
@@ -44,6 +46,20 @@ class QuietScope {
     ~QuietScope() { context_.region = previous_; }
     QuietScope(const QuietScope&) = delete;
     QuietScope& operator=(const QuietScope&) = delete;
+
+  private:
+    Context& context_;
+    Region* previous_;
+};
+
+// While it exists, a target of the region runs.
+class StandInScope {
+  public:
+    StandInScope(Context& context, Region* region)
+        : context_(context), previous_(std::exchange(context.standing_in, region)) {}
+    ~StandInScope() { context_.standing_in = previous_; }
+    StandInScope(const StandInScope&) = delete;
+    StandInScope& operator=(const StandInScope&) = delete;
 
   private:
     Context& context_;

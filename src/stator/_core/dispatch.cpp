@@ -130,8 +130,9 @@ class StandsForFrame {
     int outer_;
 };
 
-PyObject* run_target(Context& context, Entry* entry, const OutputArray& outputs) {
+PyObject* run_target(Context& context, Region* region, Entry* entry, const OutputArray& outputs) {
     Ref target = Ref::borrow(entry->target);
+    StandInScope standing(context, region);
     RegionScope off(context, nullptr);
     StandsForFrame counted(context);
     size_t count = outputs.count() | PY_VECTORCALL_ARGUMENTS_OFFSET;

@@ -35,8 +35,9 @@ Outcome find_entry(Context& context, CodeEntries* code_entries, const Call& call
 // Runs the guards of an entry that was made for this very call; that they fail is an error.
 Outcome run_new_entry(Context& context, Entry* entry, const Call& call, OutputArray& outputs);
 
-// Calls the entry's target with the program's outputs, hook off.
-PyObject* run_target(Context& context, Entry* entry, const OutputArray& outputs);
+// Calls the entry's target with the program's outputs, hook off. What the target leaves to Python is traced for the
+// region: an entry may be in the caches of several.
+PyObject* run_target(Context& context, Region* region, Entry* entry, const OutputArray& outputs);
 
 // handler(region, func, code, args): an Entry, None, or null with an exception.
 Ref call_miss_handler(Context& context, PyObject* region, PyObject* code, const Call& call);

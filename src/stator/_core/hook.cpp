@@ -25,7 +25,7 @@ PyObject* run_and_leave(Context& context, PyThreadState* thread, Frame* frame, C
     if (in_tail_call && reinterpret_cast<Entry*>(entry.get())->drops_arguments) {
         for (Py_ssize_t i = argument_slots(frame_code(frame)); i-- > 0;) set_frame_value(frame, i, nullptr);
     }
-    PyObject* result = run_target(context, reinterpret_cast<Entry*>(entry.get()), outputs);
+    PyObject* result = run_target(context, context.region, reinterpret_cast<Entry*>(entry.get()), outputs);
     {  // an entry that was not kept takes its guards with it: their clean-up is not to be traced
         QuietScope quiet(context);
         entry = Ref();

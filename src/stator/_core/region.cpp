@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "context.h"
+#include "functions.h"
 #include "state.h"
 #include "versions.h"
 
@@ -198,7 +199,24 @@ PyType_Slot region_slots[] = {
     {0, nullptr},
 };
 
+// A target leaves a call to Python: its frames are traced for the region that the target runs for.
+PyObject* call_traced(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+    if (count < 1) {
+        PyErr_SetString(PyExc_TypeError, "call_traced() needs a function");
+        return nullptr;
+    }
+    Context& context = thread_context();
+    RegionScope scope(context, context.standing_in);
+    return PyObject_Vectorcall(args[0], args + 1, static_cast<size_t>(count - 1), names);
+}
+
 }  // namespace
+
+PyMethodDef region_functions[] = {
+    {"call_traced", as_method(call_traced), METH_FASTCALL | METH_KEYWORDS,
+     "call_traced(function, *args, **kwargs): the call, traced for the region whose target makes it"},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 PyType_Spec region_spec = {"stator._core.Region", sizeof(Region), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
                            region_slots};

@@ -29,6 +29,7 @@ def compile(
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
     disable: bool = False,
     name: str | None = None,
 ) -> Any:
@@ -42,6 +43,8 @@ def compile(
         mode: for Inductor: "default", "reduce-overhead", "max-autotune" …
         options: settings of Stator (`stator.config`) and, for Inductor, its own.
         recompile_limit: how many entries a function may have here before it runs eagerly (default 8).
+        isolate_recompiles: keep to itself. Otherwise calls of one function that were compiled with equal settings share
+            what fits: equal layers that are compiled one by one are traced once.
         disable: return `model` as it is.
         name: shown in reports.
 
@@ -58,7 +61,8 @@ def compile(
     if model is None:
         keywords: dict[str, Any] = {
             "backend": backend, "fullgraph": fullgraph, "dynamic": dynamic, "mode": mode, "options": options,
-            "recompile_limit": recompile_limit, "disable": disable, "name": name,
+            "recompile_limit": recompile_limit, "isolate_recompiles": isolate_recompiles,
+            "disable": disable, "name": name,
         }  # fmt: skip
         return functools.partial(compile, **keywords)
     if not callable(model):
@@ -68,7 +72,8 @@ def compile(
         _resolve_backend(backend, mode, rest)
         return model
     given = frozenset([*(options or {}), *(["recompile_limit"] if recompile_limit is not None else [])])
-    settings = {"fullgraph": fullgraph, "dynamic": dynamic, "name": name, "given": given}
+    policy: dict[str, Any] = {"fullgraph": fullgraph, "dynamic": dynamic, "given": given}
+    settings = {**policy, "name": name, "isolated": isolate_recompiles}
     if isinstance(model, type):
         return _compiled_class(model, config, (backend, mode, rest), settings)
     return _compiled(model, config, (backend, mode, rest), settings)
@@ -146,7 +151,8 @@ def reset() -> None:
 
 def stats() -> Stats:
     """What Stator has done since the process began or the last `reset()`."""
-    return STATS.snapshot(sum(compile_region.hits() for compile_region in list(REGIONS)))
+    entries = {entry for compile_region in list(REGIONS) for entry in compile_region.entries()}
+    return STATS.snapshot(sum(entry.hits for entry in entries))
 
 
 def generated_source(compiled: Any) -> str:

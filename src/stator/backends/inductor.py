@@ -26,6 +26,13 @@ class Inductor:
         self.options = options
         self._patches: dict[str, object] | None = None
 
+    def __eq__(self, other: object) -> bool:
+        """Whether they do the same: then compile() calls share what they have compiled."""
+        return isinstance(other, Inductor) and (self.mode, self.options) == (other.mode, other.options)
+
+    def __hash__(self) -> int:
+        return hash(self.mode)
+
     def patches(self) -> dict[str, object]:
         """Inductor's settings for the mode and the options, checked."""
         if self._patches is None:

@@ -96,6 +96,13 @@ class _WithKeywords:
         self.keywords = keywords
         self.name = getattr(backend, "__name__", type(backend).__name__)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether they do the same: then compile() calls share what they have compiled."""
+        return isinstance(other, _WithKeywords) and self.backend is other.backend and self.keywords == other.keywords
+
+    def __hash__(self) -> int:
+        return hash(id(self.backend))
+
     def __call__(self, gm: torch.fx.GraphModule, example_inputs: Inputs) -> Function:
         return self.backend(gm, example_inputs, **self.keywords)
 

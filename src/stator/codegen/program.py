@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stator import errors
-from stator._core import CodePolicy, raise_unchanged, set_code_policy, tail_call
+from stator._core import CodePolicy, call_traced, raise_unchanged, set_code_policy, tail_call
 from stator.bytecode import argument_count, runtime
 from stator.codegen.locked import Locked, as_tuple
 from stator.codegen.native_calls import NATIVE, Native
@@ -75,14 +75,13 @@ class Program:
 
     Args:
         trace: the trace, at its end.
-        run: calls a function with the hook on (`region.call`).
         name: what the traced function is called.
     """
 
-    def __init__(self, trace: Trace, run: Callable[..., object], name: str) -> None:
+    def __init__(self, trace: Trace, name: str) -> None:
         self.trace = trace
         self.writer = Writer(trace)
-        self.writer.namespace |= {"run": run, "tail_call": tail_call}
+        self.writer.namespace |= {"run": call_traced, "tail_call": tail_call}
         self.name = name
         self.own_name = self.writer.name(name.rpartition(".")[2].strip("<>") or "f")
         self.epilogue: list[str] = []

@@ -98,7 +98,7 @@ class FrameCompiler:
         return Trace(
             self.config,
             region,
-            region_state=region.state_of(self.code),
+            region_state=region.pool.state_of(self.code),
             dynamic=True if dynamic is None and not self.config.assume_static_by_default else dynamic,
             done_first=done_first,
             stop_at=stop_at,
@@ -110,7 +110,7 @@ class FrameCompiler:
         refused = refusal(code, self.args)
         if refused is not None:
             return region.give_up(code, *refused)
-        program = Program(trace, region.region.call, code.co_name)
+        program = Program(trace, code.co_name)
         try:
             residual, broke = self._run(trace, program, trace.root.begin(trace, self.function, code, self.args))
         except ContinuationError as e:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stator import errors
+from stator.compiler.constant_result import constant_result
 from stator.marks import functions, stance
 from stator.space.host_types import Host, HostCallable
 from stator.space.protocol import INTERCEPTS, Handler, register
@@ -22,8 +23,10 @@ def substitute(original: Host, replacement: HostCallable) -> None:
 
 
 def _intercept(host: Host) -> Handler | None:
-    if host.__dict__.get("_dynamo_forbidden") or host is stance.change:
+    if host is stance.change:
         return _refuse_change
+    if host.__dict__.get("_dynamo_forbidden") and host.__name__ not in _MARKING:
+        return _refuse_change if _is_torchs(host) else _forbidden(host)
     reason = host.__dict__.get("_stator_disabled") or _torch_mark(host)
     if reason is not None:
 
@@ -32,8 +35,30 @@ def _intercept(host: Host) -> Handler | None:
 
         return refuse
     if "_stator_constant_result" in host.__dict__ or "_dynamo_marked_constant" in host.__dict__:
-        return lambda space, args, kwargs: space.run_known(host, args, kwargs)
+        return constant_result(host)
     return None
+
+
+#: functions that torch forbids as it could not heed them: they write attributes, which later calls find
+_MARKING = frozenset({"mark_dynamic", "mark_unbacked"})
+
+
+#: the files of torch's functions that change the stance
+_STANCES = ("_dynamo/decorators.py", "_dynamo/eval_frame.py", "compiler/__init__.py")
+
+
+def _is_torchs(host: Host) -> bool:
+    """Whether it is one of torch's functions that change the stance, or what one of them has decorated."""
+    return host.__code__.co_filename.endswith(_STANCES)
+
+
+def _forbidden(host: Host) -> Handler:
+    """Of a function that the program forbids: torch says so, in these words."""
+
+    def refuse(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        raise Raised(space.exception(AssertionError(f"Attempt to trace forbidden callable {host}")))
+
+    return refuse
 
 
 def _refuse_change(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

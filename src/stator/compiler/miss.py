@@ -60,7 +60,12 @@ def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[H
     if compile_region.runs_eagerly(code):
         return None
     stance = current_stance()
-    if stance in ("force_eager", "eager_on_recompile"):
+    if stance == "force_eager":
+        return None
+    shared = compile_region.adopt(code, function, args)
+    if shared is not None:
+        return shared
+    if stance == "eager_on_recompile":
         return None
     if stance == "fail_on_recompile":
         raise RuntimeError(_recompile_text(compile_region, function, code, args))
@@ -68,7 +73,8 @@ def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[H
     config = compile_region.config
     if config.disable:
         return None
-    if stance != "default" and not compile_region.is_first and is_first_call(compile_region.state_of(code), code, args):
+    states = compile_region.state_of(code), compile_region.pool.state_of(code)
+    if stance != "default" and not compile_region.is_first and is_first_call(*states, code, args):
         if stance == "eager_then_compile":
             return None
         compile_region = compile_region.for_first_calls()

@@ -14,6 +14,8 @@ from stator._core import CodePolicy, Entry, Region, calls_left, set_code_policy
 from stator.bytecode import is_suspendable
 from stator.bytecode.by_code import ByCode
 from stator.bytecode.continuation import is_continuation, unvaried
+from stator.compiler import pool
+from stator.compiler.pool import Pool
 from stator.controls.dynamo_config import under_torchs
 from stator.guards.guard import Predicate
 from stator.guards.program import compile_guards
@@ -53,6 +55,7 @@ class CompileRegion:
         remake: compiles another callable like this: given it, `config`, `asked` and `settings()`.
         resolve: gives the backend that is asked for so.
         given: the names of the options that the compile() call has set itself.
+        isolated: keeps to itself, instead of sharing entries with compile() calls of equal settings.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class CompileRegion:
         remake: HostCallable,
         resolve: HostCallable,
         given: frozenset[str] = frozenset(),
+        isolated: bool = False,
     ) -> None:
         self.own_config = config.replace(trace_step_limit=config.fullgraph_step_limit) if fullgraph else config
         self.given = given
@@ -91,6 +95,8 @@ class CompileRegion:
         self._too_deep = ByCode[int]()
         self._compiled = ByCode[bool]()
         REGIONS.add(self)
+        self.pool = Pool(isolated=True) if isolated else pool.pool_of(config, asked, backend=backend, **self._policy())
+        self.pool.join(self)
 
     @property
     def config(self) -> Config:
@@ -117,7 +123,11 @@ class CompileRegion:
 
     def settings(self) -> dict[str, Host]:
         """The keywords of this compile region besides the backend, to make another."""
-        return {"fullgraph": self.fullgraph, "dynamic": self.dynamic, "name": self.name, "given": self.given}
+        return {**self._policy(), "name": self.name, "isolated": self.pool.isolated}
+
+    def _policy(self) -> dict[str, Any]:
+        """What decides, besides the options and the backend, how a frame is compiled."""
+        return {"fullgraph": self.fullgraph, "dynamic": self.dynamic, "given": self.given}
 
     def clear(self) -> None:
         """Forget everything compiled."""
@@ -130,7 +140,7 @@ class CompileRegion:
         self._first_calls = None
 
     def state_of(self, code: CodeType) -> dict[object, Any]:
-        """What earlier traces of this code left for the next (dynamic dimensions …)."""
+        """What earlier calls of this code left for the next ones, here."""
         return self._states.of(unvaried(code), lambda code: {})
 
     def forced_stop(self, code: CodeType) -> tuple[int, Break | None]:
@@ -158,6 +168,16 @@ class CompileRegion:
         STATS.recompiled(where, reason)
         return True
 
+    def adopt(self, code: CodeType, function: Host, args: list[Host]) -> Entry | None:
+        """An entry that a compile() call with equal settings has made, and that fits: it is one of this call's too."""
+        if len(self.region.entries(code)) >= self.config.recompile_limit:
+            return None
+        entry = self.pool.entry_for(code, function, args, beside=self)
+        if entry is not None:
+            self._compiled.keep(code, True)
+            self.region.add(code, entry)
+        return entry
+
     def runs_eagerly(self, code: CodeType) -> bool:
         """Whether frames of the code that no entry fits are left to Python."""
         return unvaried(code) in self._over_limit or calls_left() <= self._depth(code)
@@ -166,7 +186,7 @@ class CompileRegion:
         """The limits that there are: name, value, entries that count."""
         yield "recompile_limit", config.recompile_limit, len(self.region.entries(code))
         if config.accumulated_recompile_limit:
-            count = sum(len(compile_region.region.entries(code)) for compile_region in list(REGIONS))
+            count = len({entry for compile_region in list(REGIONS) for entry in compile_region.region.entries(code)})
             yield "accumulated_recompile_limit", config.accumulated_recompile_limit, count
 
     def _limit_reached(self, code: CodeType, config: Config, limit: tuple[str, int], where: str, reason: str) -> None:
@@ -192,6 +212,7 @@ class CompileRegion:
         self._compiled.keep(code, True)
         entry.program.strict = self.own_config.strict
         self.region.add(code, entry)
+        self.pool.add(code, entry)
 
     def give_up(self, code: CodeType, why: str, guards: list[Guard]) -> Entry | None:
         """This frame runs as ordinary Python, for arguments like these; its callees may still be traced."""
@@ -239,9 +260,9 @@ class CompileRegion:
         """The code objects that have entries here."""
         return self._compiled.codes()
 
-    def hits(self) -> int:
-        """How often an entry of this compile region was used."""
-        return sum(entry.hits for code in self.codes() for entry in self.region.entries(code))
+    def entries(self) -> set[Entry]:
+        """All entries here, those of others among them that fit."""
+        return {entry for code in self.codes() for entry in self.region.entries(code)}
 
 
 def _alone() -> Entry:
@@ -265,3 +286,4 @@ def forget_all() -> None:
     """Forget what every `compile()` call has compiled."""
     for compile_region in list(REGIONS):
         compile_region.clear()
+    pool.forget_all()

@@ -65,7 +65,7 @@ CONTROLS = (
     Control("`mode` with `options`", "torch's RuntimeError, under `install()`", f"{_HERE}::test_mode_with_options"),
     Control(
         "`isolate_recompiles=`",
-        "accepted: each compile() call has its own entries in any case",
+        "honoured: otherwise compile() calls with equal settings share the entries that fit",
         f"{_HERE}::test_isolate_recompiles",
     ),
     Control(

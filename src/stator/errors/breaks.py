@@ -369,7 +369,7 @@ class ForwardModeCall(Break):
 
 
 class CollectiveCall(Break):
-    """A function of torch.distributed is called."""
+    """A function of torch.distributed is called that is no operation of the graph."""
 
     code = "SB0211"
     title = "call of torch.distributed"

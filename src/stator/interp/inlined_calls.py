@@ -10,7 +10,7 @@ from stator import errors
 from stator._core import calls_left
 from stator.bytecode import is_suspendable
 from stator.interp.frame import Frame
-from stator.interp.policy import GIVEN_UP
+from stator.interp.policy import GIVEN_UP, runs_whole
 from stator.models.functions import generator
 from stator.space.signals import NearRecursionLimit
 from stator.space.value import Unsupported, Value
@@ -42,7 +42,7 @@ class InlinedCalls:
             function,
             bound,
             parent=self._trace.frame,
-            in_tail_position=in_tail_position and not suspendable,
+            in_tail_position=in_tail_position and not suspendable and not runs_whole(function.code),
         )
         return generator.make(frame) if suspendable else self._run(frame)
 

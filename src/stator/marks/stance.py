@@ -112,11 +112,16 @@ def follow_torch() -> None:
 NOTE_FIRST_CALL: list[Callable[[dict[Any, Any], Any, list[Any]], None]] = []
 
 
-def is_first_call(state: dict[Any, Any], code: Any, args: list[Any]) -> bool:
-    """Whether the code has not been met before under one of the stances that treat a first call differently."""
+def is_first_call(state: dict[Any, Any], learnt: dict[Any, Any], code: Any, args: list[Any]) -> bool:
+    """Whether the code has not been met before under one of the stances that treat a first call differently.
+
+    Args:
+        state: of the compile() call, for this code.
+        learnt: where it is noted what the first trace may learn of this call: the sizes that it was made with.
+    """
     if state.get("was called"):
         return False
     state["was called"] = True
     for note in NOTE_FIRST_CALL:
-        note(state, code, args)
+        note(learnt, code, args)
     return True

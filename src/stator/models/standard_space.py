@@ -82,7 +82,7 @@ class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls, Text):
     def release(self) -> None:
         """The trace is over: let go of the host objects it looked at, without waiting for the garbage collector."""
         for value in self._by_id.values():
-            for slot in ("host", "_attrs", "_shared", "dict_owner", "table"):
+            for slot in ("host", "real", "_attrs", "_shared", "dict_owner", "table"):
                 with contextlib.suppress(AttributeError):
                     setattr(value, slot, None)
         for value in self._unread:

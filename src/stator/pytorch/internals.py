@@ -218,7 +218,23 @@ _STATE = {
     "top_saved_tensors_hooks": Name(
         "torch._C._autograd._top_saved_tensors_default_hooks", FUNCTION, "whether there is one"
     ),
+    "push_saved_tensors_hooks": Name(
+        "torch._C._autograd._push_saved_tensors_default_hooks", FUNCTION, "a call that is modelled"
+    ),
+    "why_no_saved_hooks": Name(
+        "torch._C._autograd._saved_tensors_hooks_get_disabled_error_message",
+        FUNCTION,
+        "whether tensors that are saved may meet hooks: the error if not",
+    ),
+    "disable_saved_hooks": Name(
+        "torch._C._autograd._saved_tensors_hooks_disable",
+        FUNCTION,
+        "a call that is modelled",
+        public="autograd.graph.disable_saved_tensors_hooks",
+    ),
+    "enable_saved_hooks": Name("torch._C._autograd._saved_tensors_hooks_enable", FUNCTION, "a call that is modelled"),
     "tracing_state": Name("torch._C._get_tracing_state", FUNCTION, "whether torch.jit.trace is at work"),
+    "unset_dispatch_mode": Name("torch._C._unset_dispatch_mode", FUNCTION, "what torch does without fake tensors"),
     "is_tracing": Name("torch._C._is_tracing", FUNCTION, "a call that is modelled", public="torch.jit.is_tracing"),
     "eval_frame_callback": Name(
         "torch._C._dynamo.eval_frame.get_eval_frame_callback", FUNCTION, "whether torch's own tracer has the thread"
@@ -235,6 +251,13 @@ _FUNCTIONS = {
     ),
     "pad_packed_sequence": Name(
         "torch._C._VariableFunctions._pad_packed_sequence", FUNCTION, "a call that is modelled"
+    ),
+    "nested_from_mask": Name("torch._nested_tensor_from_mask", FUNCTION, "a call that is modelled"),
+    "left_aligned": Name("torch._nested_tensor_from_mask_left_aligned", FUNCTION, "a call that is modelled"),
+    "encoder_layer": Name("torch._transformer_encoder_layer_fwd", FUNCTION, "a call that is modelled"),
+    "make_quantized": Name("torch._make_per_tensor_quantized_tensor", FUNCTION, "a quantised tensor made of integers"),
+    "make_quantized_by_channel": Name(
+        "torch._make_per_channel_quantized_tensor", FUNCTION, "a quantised tensor made of integers"
     ),
     "clone_all": Name("torch._foreach_clone", FUNCTION, "copies of what a graph writes, quickly"),
     "sym_sqrt": Name("torch._sym_sqrt", FUNCTION, "the root of a symbolic size", takes=1),
@@ -365,6 +388,20 @@ _FUNCTIONS = {
 
 #: what torch does not load by itself
 LATER = {
+    "c10d": Name(
+        "torch._C._distributed_c10d",
+        MODULE,
+        "process groups, and the options of their collectives",
+        has=("AllreduceOptions", "ProcessGroup", "Work"),
+        public="torch.distributed",
+    ),
+    "group_of_name": Name("torch._C._distributed_c10d._resolve_process_group", FUNCTION, "groups by their names"),
+    "collective_operators": Name(
+        "torch.ops._c10d_functional", OBJECT, "collectives as operations of a graph", has=("all_reduce", "wait_tensor")
+    ),
+    "functional_collectives": Name(
+        "torch.distributed._functional_collectives", MODULE, "what these operators return", has=("wait_tensor",)
+    ),
     "aot_function": Name(
         "torch._functorch.aot_autograd.aot_function", FUNCTION, "whether a backward pass can be traced", takes=2
     ),

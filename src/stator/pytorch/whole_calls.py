@@ -40,11 +40,12 @@ class left_whole:
     """A context: whatever breaks meanwhile is a break at the call of `function` as a whole.
 
     Args:
+        function: None for one that is written in C.
         breaks: makes that break of the one that was met.
     """
 
-    def __init__(self, function: Function, breaks: Callable[[Break], Break]) -> None:
-        self.code = function.__code__
+    def __init__(self, function: Function | None, breaks: Callable[[Break], Break]) -> None:
+        self.code = None if function is None else function.__code__
         self.breaks = breaks
 
     def __enter__(self) -> None:
@@ -52,7 +53,8 @@ class left_whole:
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         if isinstance(error, Unsupported):
-            policy.LEFT.keep(self.code, True)
+            if self.code is not None:
+                policy.LEFT.keep(self.code, True)
             raise Unsupported(self.breaks(error.brk)) from None
 
 

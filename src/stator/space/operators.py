@@ -92,11 +92,15 @@ class Operators(Space):
                 AMBIENT[type(host)](self)
         if id(function) in RESTRICTED:
             RESTRICTED[id(function)](self, hosts, named)
+        return self.fresh(self.run_for_real(function, hosts, named))
+
+    def run_for_real(self, function: HostCallable, hosts: list[Host], named: dict[str, Host]) -> Host:
+        """What CPython itself computes of host objects; what it raises is raised in the program."""
         modules = len(sys.modules)
         result = self._run(function, hosts, named)
         if len(sys.modules) != modules:
             self.imported_by(function)
-        return self.fresh(result)
+        return result
 
     def _run(self, function: HostCallable, hosts: list[Host], named: dict[str, Host]) -> Host:
         calls = self.trace.calls

@@ -208,6 +208,9 @@ class Space(ABC):
     ) -> Value: ...
 
     @abstractmethod
+    def run_for_real(self, function: Callable[..., Any], hosts: list[Any], named: dict[str, Any]) -> Any: ...
+
+    @abstractmethod
     def binary(self, symbol: str, left: Value, right: Value, in_tail_position: bool = False) -> Value: ...
 
     @abstractmethod

@@ -87,6 +87,13 @@ class Value:
         """The host object this value is known to equal; raises NotKnown. Containers give fresh copies."""
         raise NotKnown(self)
 
+    def as_existing(self, space: Space) -> Any:
+        """The existing object itself, under a guard that it is this one; raises NotKnown where it is not as before."""
+        if self.source is None or self.host is None or space.trace.effects.is_mutated(self):
+            raise NotKnown(self)
+        space.guard_identity(self)
+        return self.host
+
     def identity(self, space: Space) -> Any:
         """A host object whose identity stands for this value's identity (itself, for what exists only traced)."""
         return self

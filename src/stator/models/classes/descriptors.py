@@ -34,13 +34,6 @@ class FieldDescriptor(Named):
     """
 
     __slots__ = ()
-    ALWAYS_EXISTING = True
-
-    @classmethod
-    def from_host(cls, space: Space, host: Host, source: Source) -> FieldDescriptor:
-        self = cls(host, source)
-        space.guard_identity(self)
-        return self
 
     def describe(self) -> str:
         return f"attribute {self.qualname}"
@@ -89,6 +82,9 @@ class FieldDescriptor(Named):
                 raise self._unset(space, instance)
             return value
         if instance.source is None:
+            found = instance.get_field(space, self.name) if slots is None else None
+            if found is not None:
+                return found
             if slots is None:
                 raise self.unmodelled(instance)
             raise self._unset(space, instance)

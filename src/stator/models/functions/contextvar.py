@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+from collections.abc import Iterable
 from typing import Any
 
 from stator import errors
@@ -13,7 +14,7 @@ from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
 from stator.space.space import Space
-from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
+from stator.space.value import Constant, NotKnown, ObjectValue, Raised, Unsupported, Value
 
 
 def current(variable: contextvars.ContextVar[Any]) -> Any:
@@ -42,9 +43,9 @@ class ContextVarValue(Value):
     """A context variable, with what the traced program has set it to."""
 
     __slots__ = ("host", "live", "tokens")
-    FIELDS = {"name": lambda self, space: Constant(self.name)}
+    FIELDS = {"name": lambda self, space: self.name}
 
-    def __init__(self, host: contextvars.ContextVar[Any], source: Source) -> None:
+    def __init__(self, host: contextvars.ContextVar[Any] | None, source: Source | None) -> None:
         self.cls = contextvars.ContextVar
         self.source = source
         self.host = host
@@ -58,10 +59,16 @@ class ContextVarValue(Value):
         space.guard_identity_of(source, host)
         return cls(host, ConstSource(host, fixed(host, "name")))
 
+    @staticmethod
+    def tp_new(space: Space, cls: Value, name: Value, /, *, default: Value | None = None) -> Value:
+        if not name.isa(str):
+            raise space.error(TypeError, "context variable name must be a str")
+        return NewContextVar(name, default)
+
     @property
-    def name(self) -> str:
+    def name(self) -> Value:
         """Its name."""
-        return fixed(self.host, "name")  # type: ignore[no-any-return]
+        return Constant(fixed(self.host, "name"))
 
     def identity(self, space: Space) -> Host:
         return self.host
@@ -82,6 +89,10 @@ class ContextVarValue(Value):
         if default is not None and not self._set_before(space):
             # The variable's own default counts less than the one given.
             return default
+        return self._before(space)
+
+    def _before(self, space: Space) -> Value:
+        """The value before the trace."""
         assert self.source is not None
         try:
             found = current(self.host)
@@ -125,13 +136,55 @@ class ContextVarValue(Value):
         """Set the variable in generated code as often as it is set now; the names of the tokens."""
         if self.tokens is None:
             values = [writer.expr(token.value) for token in self.live]
-            name = writer.const(self.host)
+            name = writer.expr(self)
             self.tokens = [writer.assign("token", f"{name}.set({value})") for value in values]
         return self.tokens
 
     def effects(self, writer: Writer) -> list[str]:
         self.perform(writer)
         return []
+
+
+class NewContextVar(ContextVarValue):
+    """One that the trace has made; where nothing has it any more, it is not made, and not set in the context."""
+
+    __slots__ = ("default", "title")
+
+    def __init__(self, title: Value, default: Value | None) -> None:
+        super().__init__(None, None)
+        self.title = title
+        self.default = default
+
+    @property
+    def name(self) -> Value:
+        return self.title
+
+    def identity(self, space: Space) -> Host:
+        return self
+
+    def as_host(self, space: Space) -> Host:
+        raise NotKnown(self)
+
+    def describe(self) -> str:
+        return "a context variable"
+
+    def held(self) -> Iterable[Value]:
+        return (*(token.value for token in self.live), *(() if self.default is None else (self.default,)))
+
+    def reconstruct(self, writer: Writer) -> str:
+        default = "" if self.default is None else f", default={writer.expr(self.default)}"
+        name = writer.assign("variable", f"{writer.const(self.cls)}({writer.expr(self.title)}{default})")
+        writer.name_value(self, name)
+        self.perform(writer)
+        return name
+
+    def _set_before(self, space: Space) -> bool:
+        return False
+
+    def _before(self, space: Space) -> Value:
+        if self.default is None:
+            raise Raised(space.call(space.existing(LookupError), [self], {}))
+        return self.default
 
 
 @models(contextvars.Token)

@@ -116,9 +116,16 @@ class Bindable(Value):
 
 
 class Named(Known):
-    """What a C type has in its dict: a function, a method or another descriptor."""
+    """What a C type has in its dict: a function, a method or another descriptor, known by identity."""
 
     __slots__ = ()
+    ALWAYS_EXISTING = True
+
+    @classmethod
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
+        self = cls(host, source)
+        space.guard_identity(self)
+        return self
 
     @property
     def name(self) -> str:
@@ -146,7 +153,6 @@ class BuiltinValue(Named):
     """A C function or an unbound C method: what it does is in the table of `protocol`."""
 
     __slots__ = ()
-    ALWAYS_EXISTING = True
 
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> Value:
@@ -156,9 +162,7 @@ class BuiltinValue(Named):
             bound = _bound_builtin(space, host, owner, source)
             if bound is not None:
                 return bound
-        self = cls(host, source)
-        space.guard_identity(self)
-        return self
+        return super().from_host(space, host, source)
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         host = self.host

@@ -20,7 +20,7 @@ from stator.models.text.str_format import text_of
 from stator.space.deferred import DeferredStr, joined
 from stator.space.host_types import Host
 from stator.space.operands import refuse_use
-from stator.space.protocol import bad_call, builtin
+from stator.space.protocol import CALL_HOOKS, bad_call, builtin
 from stator.space.space import Space
 from stator.space.value import Constant, Raised, Value
 
@@ -56,6 +56,21 @@ def address(space: Space, value: Value) -> Value:
         return DeferredStr([(hex, [_Address(value)])])
     space.guard_identity_of(value.source, host)
     return Constant(hex(id(host)))
+
+
+def _shown_number(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`f"{id(made)}"`: the number of an object that the program makes, as text (see protocol.CALL_HOOKS)."""
+    show = _SHOWS.get(host)
+    if show is None or type(number := args[0].force()) is not IdValue:
+        return None
+    if not isinstance(space.identity(number.target), Value):
+        return None
+    return DeferredStr([(show, [_Address(number.target), *args[1:]])])
+
+
+#: methods of int that give text, and what does so when the number is there
+_SHOWS: dict[Host, Callable[..., str]] = {int.__repr__: repr, int.__format__: format}
+CALL_HOOKS.append(_shown_number)
 
 
 def joined_text(space: Space, *pieces: Value | str) -> Value:

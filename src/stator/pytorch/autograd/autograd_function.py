@@ -7,6 +7,7 @@ Where no gradient is wanted, `forward` is traced as any other code. Where either
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from stator.pytorch import internals
 from stator.pytorch.autograd.autograd_module import FunctionModule, Plan, apply_function
 from stator.pytorch.autograd.backward_graph import as_in_backward, gradient_of
 from stator.pytorch.autograd.context_value import ContextValue, is_none
+from stator.pytorch.autograd.own_functions import apply_whole, takes_whole
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.state import global_state
 from stator.pytorch.tensors.recording import record_method
@@ -46,6 +48,9 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
     application = _Application(space, cls, args[0].force())
     if not application.bind(args[1:], kwargs):
         return None
+    if takes_whole(cls, application.inputs):
+        with contextlib.suppress(Unsupported):
+            return apply_whole(space, cls, application.inputs)
     try:
         for value in application.inputs:
             _refuse_wrapper(value.force())
@@ -111,7 +116,7 @@ class _Application:
     def without_gradient(self) -> Value:
         """`forward` without the recording of gradients; an input among the results is given as another tensor."""
         space = self.space
-        with global_state.without_gradients(self.recorder.state.change):
+        with global_state.grad_mode(self.recorder.state.change, False):
             result = self.forward()
             dirty = self.context.listed(space, "dirty_tensors")
             parts = [self.plain_output(part, dirty) for part in self.results(result)]
@@ -142,7 +147,7 @@ class _Application:
         """Trace both methods, each into a graph of its own, and record the node that applies them."""
         space, recorder, plan = self.space, self.recorder, self.plan
         forward = Subgraph(recorder)
-        with forward.recording(), global_state.without_gradients(recorder.state.switch):
+        with forward.recording(), global_state.grad_mode(recorder.state.switch, False):
             result = self.forward()
         parts = self.results(result)
         outputs = tensors_among(parts)

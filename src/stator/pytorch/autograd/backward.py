@@ -13,6 +13,7 @@ from stator.pytorch.autograd.engine_run import (
     need_of_its_own,
     refusal,
     tensors_in,
+    with_tuples,
 )
 from stator.pytorch.autograd.history import leaves_reached
 from stator.pytorch.autograd.leaf_gradients import LeafGradients
@@ -41,6 +42,7 @@ def backward_handler(host: Host, tensors: str, gradients: str) -> Handler:
     """
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        args, kwargs = with_tuples(space, host, args, kwargs)
         arguments = arguments_of(host, args, kwargs)
         backward = None if arguments is None else Backward(space, arguments, tensors, gradients)
         why = OTHERWISE if backward is None else backward.in_the_way()

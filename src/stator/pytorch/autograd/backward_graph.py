@@ -8,12 +8,11 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.state import global_state
-from stator.pytorch.tensors.classes import is_wrapper
-from stator.pytorch.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
     from stator.pytorch.graph.subgraph import Subgraph
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.tensors.tensor import TensorValue
 
 __all__ = ["as_in_backward", "gradient_of"]
 
@@ -24,11 +23,7 @@ def gradient_of(graph: Subgraph, output: TensorValue) -> TensorValue:
     options = {"requires_grad": False, "memory_format": torch.contiguous_format}
     with torch.no_grad():
         like = fakes.executor.run(torch.empty_like, (output.fake,), options, [], lambda given, _: given).result
-    cls = type(like) if is_wrapper(type(like)) else torch.Tensor
-    value = TensorValue(output.recorder, cls, fakes.describe(like))
-    value._fake = like
-    graph.input(f"grad_{len(graph.given)}", value)
-    return value
+    return graph.example(like, "grad")
 
 
 class as_in_backward:

@@ -18,6 +18,7 @@ import torch.utils.checkpoint as library
 from stator import errors
 from stator.models.classes.instance import InstanceValue
 from stator.pytorch import internals
+from stator.pytorch.fake.modes import Listing
 from stator.pytorch.tensors.lowering import fill
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import FALSE, register
@@ -107,33 +108,14 @@ class Policies:
         return Constant(arg)
 
 
-class _Listing(internals.TorchDispatchMode):
-    """Notes the operators that run."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[tuple[Operator, Args, Kwargs]] = []
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # what is put around `__torch_dispatch__` otherwise imports it
-
-    def __torch_dispatch__(
-        self, func: Operator, types: object, args: Args = (), kwargs: Kwargs | None = None
-    ) -> Nested:
-        if func not in internals.sac_ignored_ops:
-            self.found.append((func, args, kwargs or {}))
-        return func(*args, **(kwargs or {}))
-
-
 def _operators_beneath(operation: Operation) -> Iterable[tuple[Operator, Args, Kwargs]]:
     metas = [_meta(value) for value in operation.operands]
     memo = operation.recorder.fakes.memo(any(meta.symbolic for meta in metas))
     operands = [memo.make(meta) for meta in metas]
-    listing = _Listing()
+    listing = Listing()
     with memo.fake_executor.mode, listing:
         operation.function(*fill(operation.args, operands), **fill(operation.kwargs, operands))
-    return listing.found
+    return [call for call in listing.found if call[0] not in internals.sac_ignored_ops]
 
 
 def _meta(value: Value) -> Any:

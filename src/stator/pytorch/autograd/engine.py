@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import torch
 import torch.autograd
-import torch.utils.hooks
 
 from stator._core import CodePolicy, set_code_policy
 from stator.pytorch.autograd.backward import backward_handler
@@ -18,31 +17,25 @@ from stator.pytorch.autograd.engine_run import (
     refusal,
     run,
     tensors_in,
+    with_tuples,
 )
 from stator.pytorch.autograd.obstacles import in_the_way, name_of
 from stator.pytorch.autograd.onlookers import is_unhooked
 from stator.pytorch.tensors.lowering import Call, lower_call
 from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.facts import holds
-from stator.space.protocol import Handler, register
+from stator.space.protocol import register
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Host
     from stator.space.space import Space
-
-
-def _refusing(host: Host) -> Handler:
-    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        raise Unsupported(refusal(host, "the module has hooks on its gradients"))
-
-    return handler
 
 
 def _grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`torch.autograd.grad`, where the fake tensors have all of the graph that the engine will go through."""
     grad = torch.autograd.grad
     recorder = space.trace.recorder
+    args, kwargs = with_tuples(space, grad, args, kwargs)
     call = lower_call(space, Call(grad, "call_function", grad), args, kwargs)
     arguments = arguments_of(grad, args, kwargs)
     why = OTHERWISE if arguments is None else _in_its_way(space, arguments, call)
@@ -71,11 +64,8 @@ def _in_its_way(space: Space, arguments: dict[str, Value], call: Call) -> str:
 
 def install() -> None:
     """Register the models."""
-    hooks = torch.utils.hooks.BackwardHook
     register(torch.autograd.backward, backward_handler(torch.autograd.backward, "tensors", "grad_tensors"))
     register(torch.Tensor.backward, backward_handler(torch.Tensor.backward, "self", "gradient"))
-    for host in (hooks.setup_input_hook, hooks.setup_output_hook):
-        register(host, _refusing(host))
     register(torch.autograd.grad, _grad)
     # What the engine calls back (hooks, backward methods, checkpoints) runs as it was, or as eager runs it.
     calling = (torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward, torch.autograd.Function.apply)

@@ -9,6 +9,7 @@ from stator import errors
 from stator.pytorch.fake.failure import Failure, describe_callable
 from stator.pytorch.nesting import values_in
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
+from stator.space.attributes import MISSING
 from stator.space.protocol import NONE
 from stator.space.signals import Restart
 from stator.space.value import Unsupported, Value
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Host
     from stator.space.space import Space
 
-__all__ = ["FAILS", "OTHERWISE", "arguments_of", "need_of_its_own", "refusal", "run", "tensors_in"]
+__all__ = ["FAILS", "OTHERWISE", "arguments_of", "need_of_its_own", "refusal", "run", "tensors_in", "with_tuples"]
 
 #: why a call breaks that is no operation of the graph, whatever its arguments are
 OTHERWISE = "it is called in a way that is not recorded"
@@ -39,6 +40,26 @@ def arguments_of(host: Host, args: list[Value], kwargs: dict[str, Value]) -> dic
     except TypeError:
         return None
     return {name: found.get(name, NONE).force() for name in signature.parameters}
+
+
+#: the parameters of the functions that run the engine which are one tensor or several
+_SEVERAL = frozenset({"tensors", "outputs", "inputs", "grad_tensors", "grad_outputs"})
+
+
+def with_tuples(
+    space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]
+) -> tuple[list[Value], dict[str, Value]]:
+    """The arguments of a call with a tuple in place of an iterator over tensors (`model.parameters()`), as in torch."""
+    names = inspect.signature(host).parameters
+    placed = dict(zip(names, args, strict=False)) | kwargs
+    found = {name: _tuple(space, placed[name].force()) for name in names if name in placed and name in _SEVERAL}
+    positional = [found.get(name, arg) for name, arg in zip(names, args, strict=False)] + args[len(names) :]
+    return positional, {name: found.get(name, arg) for name, arg in kwargs.items()}
+
+
+def _tuple(space: Space, value: Value) -> Value:
+    is_iterator = space.host_lookup(value.cls, "__next__") is not MISSING
+    return space.new_tuple(list(space.unpack(value))) if is_iterator else value
 
 
 def tensors_in(space: Space, value: Value) -> list[TensorValue]:

@@ -11,7 +11,7 @@ import torch
 from stator.pytorch.autograd.accumulation import Accumulation
 from stator.pytorch.autograd.engine_run import FAILS, refusal, run
 from stator.pytorch.autograd.leaf_hooks import LeafHooks, past_hooks
-from stator.pytorch.state.global_state import without_gradients
+from stator.pytorch.state.global_state import grad_mode
 from stator.pytorch.tensors.lowering import Call, lower_call
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import FALSE, TRUE
@@ -60,7 +60,7 @@ class LeafGradients:
             made = [value.force() for value in space.unpack(run(recorder, call, brk))]
         gradients = iter(made)
         leaves = order.sorted([(leaf, next(gradients)) for leaf in self.leaves])
-        with nullcontext() if create_graph else without_gradients(recorder.state.change):
+        with nullcontext() if create_graph else grad_mode(recorder.state.change, False):
             accumulation = Accumulation(space, call.operands, create_graph)
             done = all(accumulation.retain(tensor, next(gradients)) for tensor in self.retaining)
             done = done and all(self.accumulate(accumulation, leaf, new) for leaf, new in leaves)

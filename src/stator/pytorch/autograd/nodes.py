@@ -1,13 +1,16 @@
 """The nodes of autograd's graph (`y.grad_fn`): whether there is one, of which class, and what it is called.
 
-A backend that rewrites the graph makes other nodes; what the trace says of one is what eager execution would show.
+A backend that rewrites the graph makes other nodes; what the trace says of one is what eager execution would show. A
+graph of which a node leaves the trace, as an object, is run in the program's order by no such backend.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stator import errors
 from stator.space.protocol import register
+from stator.space.signals import Restart
 from stator.space.value import Value
 
 if TYPE_CHECKING:
@@ -16,6 +19,10 @@ if TYPE_CHECKING:
     from stator.space.space import Space
 
 __all__ = ["grad_fn"]
+
+
+#: methods of nodes that only the very node of the operation can have: that of a compiled graph is of another class
+_HOOKING = ("register_hook", "register_prehook")
 
 
 class NodeValue(Value):
@@ -29,6 +36,8 @@ class NodeValue(Value):
         self.tensor = tensor
 
     def reconstruct(self, writer: Writer) -> str:
+        # The program may look at it, at those before it, or hook them: they must be the ones of eager execution.
+        self.tensor.recorder.tracked.in_order = True
         return f"{writer.expr(self.tensor)}.grad_fn"
 
 
@@ -39,6 +48,8 @@ def grad_fn(tensor: TensorValue) -> Value:
     if made not in nodes:
         cls = type(made)
         register(cls.name, _name)
+        for method in _HOOKING:
+            register(getattr(cls, method), _hooked)
         nodes[made] = NodeValue(cls, tensor)
     return nodes[made]
 
@@ -53,3 +64,11 @@ class _Nodes:
 def _name(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     node = args[0].force()
     return space.fresh(node.tensor.fake.grad_fn.name()) if isinstance(node, NodeValue) else None
+
+
+def _hooked(space: Space, args: list[Value], kwargs: dict[str, Value]) -> None:
+    """A hook on a node: ordinary Python performs the operation, so that it has a node of its own."""
+    node = args[0].force()
+    if isinstance(node, NodeValue) and node.tensor.operation is not None and not node.tensor.recorder.keeps_order:
+        brk = errors.AutogradCall(f"a hook on {node.cls.__name__}", "a graph has one node for all that it computes")
+        raise Restart(node.tensor.operation.step, brk)

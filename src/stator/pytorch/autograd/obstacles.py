@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
+
 from stator.guards.guard import GlobalState
 from stator.pytorch.autograd.history import leaves_reached
 from stator.pytorch.autograd.onlookers import is_engine_unwatched, who_watches_the_engine
@@ -27,6 +29,9 @@ def in_the_way(recorder: Recorder, ends: list[TensorValue], until: list[TensorVa
         return "the data of a leaf was exchanged before, so that its gradient comes from several places"
     if recorder.tracked.hooked:
         return "a hook that was registered before waits for gradients"
+    recorder.state.rely(("anomaly",))
+    if torch.is_anomaly_enabled():  # now: the program may have switched it
+        return "anomaly detection looks at what it computes"
     onlooker = who_watches_the_engine()
     if onlooker:
         return onlooker

@@ -26,16 +26,14 @@ _MARK = "stator asks who holds this"
 
 
 def is_engine_unwatched() -> bool:
-    """Whether nobody sees what is saved for backward, or what becomes of it, and nobody else runs backward."""
+    """Whether nobody sees what is saved for backward, and nobody else runs backward."""
     return not who_watches_the_engine()
 
 
 def who_watches_the_engine() -> str:
-    """Who sees what is saved for backward, or what becomes of it, or runs backward in the engine's place; or nobody."""
+    """Who sees what is saved for backward, or runs backward in the engine's place; or nobody."""
     if internals.top_saved_tensors_hooks(True) is not None:
         return "hooks see what is saved for it (torch.autograd.graph.saved_tensors_hooks)"
-    if torch.is_anomaly_enabled():
-        return "anomaly detection looks at what it computes"
     compiled = sys.modules.get("torch._dynamo.compiled_autograd")
     if compiled is not None and compiled.compiled_autograd_enabled:
         return "compiled autograd runs in its place"

@@ -12,7 +12,7 @@ import torch
 import torch.utils.checkpoint as library
 
 from stator import errors
-from stator.pytorch import internals
+from stator.pytorch.state.global_state import grad_mode
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.value import Constant, Unsupported, Value
 
@@ -34,11 +34,8 @@ def run_reentrant(space: Space, function: Value, args: list[Value]) -> Value:
     if not torch.is_grad_enabled():
         return space.call(function, args, {})
     if not any(tensor.requires_grad for tensor in tensors_among(args)):
-        change = space.trace.recorder.state.change
-        change(internals.set_grad_enabled, [False])
-        result = space.call(function, args, {})
-        change(internals.set_grad_enabled, [True])
-        return result
+        with grad_mode(space.trace.recorder.state.change, False):
+            return space.call(function, args, {})
     result = space.call(function, args, {}).force()
     parts = [part.force() for part in space.unpack(result)] if result.cls is tuple else [result]
     if not all(_is_alike(part, args) for part in parts):

@@ -6,9 +6,16 @@ and nothing twice. A checkpoint counts, and ends its second pass by an exception
 
 from __future__ import annotations
 
-from stator.pytorch import internals
+from typing import TYPE_CHECKING
 
-__all__ = ["active", "suspend"]
+from stator.pytorch import internals
+from stator.space.protocol import register
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+    from stator.space.value import Value
+
+__all__ = ["active", "install", "suspend"]
 
 
 def suspend(suspended: bool) -> bool:
@@ -19,3 +26,17 @@ def suspend(suspended: bool) -> bool:
 def active() -> bool:
     """Whether there is a hook that sees what is saved now."""
     return internals.top_saved_tensors_hooks(True) is not None
+
+
+def _push(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """Hooks for what is saved from now on: an error where the program has said that there are to be none."""
+    space.trace.recorder.state.rely(("saved hooks",))
+    message = internals.why_no_saved_hooks()
+    if message is not None:
+        raise space.error(RuntimeError, message)
+    return None
+
+
+def install() -> None:
+    """Register the model."""
+    register(internals.push_saved_tensors_hooks, _push)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stator.pytorch.autograd.handles import TracedHook
     from stator.space.space import Space
 
-__all__ = ["record_hook"]
+__all__ = ["may_replace", "record_hook"]
 
 
 class HookModule(torch.nn.Module):
@@ -60,7 +60,7 @@ def record_hook(space: Space, tensor: TensorValue, hook: Value, traced: TracedHo
             result = space.call(hook, [gradient], {}).force()
     except (Raised, Unsupported):
         result = None
-    if result is None or space.trace.effects.count != before or not _may_replace(gradient, result):
+    if result is None or space.trace.effects.count != before or not may_replace(gradient, result):
         raise DoFirst(what, _nothing)
     if not is_none(result):
         used = graph.free([result])
@@ -74,7 +74,7 @@ def _nothing() -> None:
     """What is done before the trace begins again: nothing, it knows more."""
 
 
-def _may_replace(gradient: TensorValue, result: Value) -> bool:
+def may_replace(gradient: TensorValue, result: Value) -> bool:
     """Whether a hook may give this: nothing, or a tensor like the gradient."""
     if is_none(result):
         return True

@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 Reads = Callable[[list[Value], dict[str, Value]], bool]
 
 
-def _always(args: list[Value], kwargs: dict[str, Value]) -> bool:
-    return True
-
-
 def _tensor_at(*positions: int, names: tuple[str, ...]) -> Reads:
     def reads(args: list[Value], kwargs: dict[str, Value]) -> bool:
         given = [args[i] for i in positions if i < len(args)] + [kwargs[n] for n in names if n in kwargs]
@@ -48,14 +44,6 @@ def _guarded(host: Host, reads: Reads, otherwise: Handler) -> Handler:
 
 def install() -> None:
     """Register the models."""
-    for host in (internals.pack_padded_sequence, internals.pad_packed_sequence):
-        register(host, _guarded(host, _always, function_handler(host)))
-    # A packed sequence is given as `(data, batch_sizes, hx, …)`, another as `(input, hx, …)`; the hx of LSTM is a list.
-    for name, place in (("lstm", 1), ("gru", 2), ("rnn_tanh", 2), ("rnn_relu", 2)):
-        host = getattr(internals.VariableFunctions, name)
-        register(host, _guarded(host, _tensor_at(place, names=("batch_sizes",)), function_handler(host)))
-    lengths = _tensor_at(2, 3, names=("input_lengths", "target_lengths"))
-    register(torch.ctc_loss, _guarded(torch.ctc_loss, lengths, function_handler(torch.ctc_loss)))
     sections = _tensor_at(1, names=("indices_or_sections", "tensor_indices_or_sections", "indices"))
     register(torch.tensor_split, _guarded(torch.tensor_split, sections, function_handler(torch.tensor_split)))
     method: Function = internals.TensorBase.tensor_split

@@ -11,7 +11,9 @@ from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import Failure, describe_callable, translated
 from stator.pytorch.fake.fakes import FakeMode
-from stator.pytorch.fake.python_kernels import agree, as_numbers
+from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.fake.outcome import versions_of
+from stator.pytorch.fake.python_kernels import agree, as_numbers, possible_values
 from stator.pytorch.fake.quiet import casts_not_kept, warnings_of_torch
 from stator.pytorch.fake.watcher import OpObservation, Watcher
 from stator.space.value import Unsupported
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     import torch.fx
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+    from stator.pytorch.fake.python_kernels import Valued
     from stator.pytorch.types import Args, FakeOperand, Function, Kwargs
 
 __all__ = ["FakeExecutor"]
@@ -57,8 +60,21 @@ class FakeExecutor:
 
         `fill(template, operands)` puts the operands into `args` and `kwargs`.
         """
-        by_python = None if self.shape_env is None else self._by_python(function, args, kwargs, operands, fill)
-        return by_python or self._observe(function, fill(args, operands), fill(kwargs, operands))
+        call = function, args, kwargs, operands, fill
+        by_python = None if self.shape_env is None else self._by_python(*call, hint_of)
+        if by_python is not None:
+            return by_python
+        before = versions_of(operands)
+        try:
+            return self._observe(function, fill(args, operands), fill(kwargs, operands))
+        except (Failure, Unsupported):
+            if versions_of(operands) != before:
+                raise
+            for value_of in possible_values(operands):
+                by_python = self._by_python(*call, value_of)
+                if by_python is not None:
+                    return by_python
+            raise
 
     def run_once(
         self, function: Function, args: Args, kwargs: Kwargs, operands: list[FakeOperand], fill: Function
@@ -68,12 +84,18 @@ class FakeExecutor:
             return self._observe(function, fill(args, operands), fill(kwargs, operands))
 
     def _by_python(
-        self, function: Function, args: Args, kwargs: Kwargs, operands: list[FakeOperand], fill: Function
+        self,
+        function: Function,
+        args: Args,
+        kwargs: Kwargs,
+        operands: list[FakeOperand],
+        fill: Function,
+        value_of: Valued,
     ) -> OpObservation | None:
-        """The run by torch's kernels in Python, if for the sizes of this call they do what those in C++ do."""
+        """The run by torch's kernels in Python, if for these values of symbols they do what those in C++ do."""
         if self._numbers is None:
             self._numbers = FakeExecutor()
-        numbers = as_numbers(operands, self._numbers.mode)
+        numbers = as_numbers(operands, self._numbers.mode, value_of)
         if numbers is None:
             return None
         try:
@@ -82,7 +104,7 @@ class FakeExecutor:
                 observed = self._observe(function, fill(args, operands), fill(kwargs, operands))
         except (Failure, Unsupported):
             return None
-        if not agree(observed, operands, expected, numbers):
+        if not agree(observed, operands, expected, numbers, value_of):
             if observed.written:
                 raise Unsupported(errors.UnsupportedMutation(describe_callable(function), "a tensor of symbolic sizes"))
             return None

@@ -20,6 +20,7 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import made_fake
+from stator.pytorch.fake.modes import Mode
 from stator.pytorch.state.disabling import spare_references
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from stator.pytorch.types import Args, Fake, Function, Kwargs, Nested, Operator
 
-__all__ = ["FakeMode"]
+__all__ = ["FakeMode", "let_go"]
 
 
 class _Unnamed(internals.Source):
@@ -186,7 +187,7 @@ class _Converter(internals.FakeTensorConverter):
 _prepare = functools.cache(spare_references)
 
 
-class FakeMode(internals.FakeTensorMode):
+class FakeMode(Mode, internals.FakeTensorMode):
     """A fake tensor mode that remembers no results, and not where it was made."""
 
     #: their rules are found by the very class of the mode
@@ -201,10 +202,6 @@ class FakeMode(internals.FakeTensorMode):
         self.cache_enabled = False
         self.fake_tensor_converter.__class__ = _Converter
         self.fake_tensor_converter.meta_converter.__class__ = _Meta
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # what is put around `__torch_dispatch__` otherwise imports it
 
     def __torch_dispatch__(
         self, func: Operator, types: object, args: Args = (), kwargs: Kwargs | None = None
@@ -226,3 +223,8 @@ class FakeMode(internals.FakeTensorMode):
         """From now on there may be symbols."""
         self.shape_env = shape_env
         self.static_shapes = False
+
+
+def let_go(mode: internals.FakeTensorMode) -> None:
+    """The mode meets no more existing tensors: it watches none any more, as torch does not swap tensors that are."""
+    mode.fake_tensor_converter.meta_converter.describer.lookup_tensor.clear()

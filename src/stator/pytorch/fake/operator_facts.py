@@ -128,6 +128,10 @@ DRAWING_ANY = frozenset(("bernoulli", "randint", "random", "randperm"))
 SILENT_MUTATORS = frozenset(("native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm", "batch_norm"))
 #: they return nothing, and do nothing but raise
 CHECKS = frozenset(("_linalg_check_errors",))
+#: namespaces of operators that other processes take part in: each process must perform what the others do
+COMMUNICATING = frozenset(
+    ("_c10d_functional", "_c10d_functional_autograd", "_dtensor", "c10d", "c10d_functional", "symm_mem")
+)
 #: they may write an element twice
 IDEMPOTENT = frozenset(("fill", "zero"))
 #: neither pointwise nor views, but whatever numbers they are given, what they return has the same metadata

@@ -10,7 +10,8 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.kernels import examine
-from stator.pytorch.fake.operator_facts import CHECKS, IDEMPOTENT, SILENT_MUTATORS, name_of
+from stator.pytorch.fake.modes import Mode
+from stator.pytorch.fake.operator_facts import CHECKS, COMMUNICATING, IDEMPOTENT, SILENT_MUTATORS, name_of
 from stator.pytorch.fake.storage import overlaps, storage_of
 from stator.pytorch.nesting import tensors_in
 from stator.pytorch.tensors.classes import is_wrapper
@@ -44,7 +45,7 @@ class OpObservation:
         self.refused: Exception | None = None
 
 
-class Watcher(internals.TorchDispatchMode):
+class Watcher(Mode):
     """Notes writes and random draws of the operators that run beneath one call."""
 
     supports_higher_order_operators = True
@@ -56,10 +57,6 @@ class Watcher(internals.TorchDispatchMode):
         self.observed = observed
         #: is told of each call of the `__torch_dispatch__` of a wrapper's class before it is made
         self.on_wrapper = on_wrapper
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # what is put around `__torch_dispatch__` otherwise imports it
 
     def __torch_dispatch__(
         self, func: Operator, types: Sequence[type], args: Args = (), kwargs: Kwargs | None = None
@@ -83,6 +80,8 @@ class Watcher(internals.TorchDispatchMode):
             for arg in args[3:5]:
                 self._note(arg)
         if (not schema.returns and name_of(func) not in CHECKS) or "_assert" in schema.name:
+            self.observed.effectful = True
+        if func.namespace in COMMUNICATING:
             self.observed.effectful = True
         result = func(*args, **kwargs)
         fallible, refused = examine(func, args, kwargs, result, ran=self.real)

@@ -9,6 +9,8 @@ from torch.autograd.forward_ad import exit_dual_level
 from stator.pytorch import internals
 from stator.pytorch.graph.undo import Recovery, recovery
 from stator.pytorch.state import global_state
+from stator.pytorch.tensors.classes import overrides_functions
+from stator.pytorch.tensors.tensor import tensors_among
 
 if TYPE_CHECKING:
     import torch
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.pytorch.graph.located import Located
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import TracedValue
     from stator.pytorch.types import Function, Nested
     from stator.space.interfaces import Writer
 
@@ -50,8 +53,10 @@ class CompiledGraph:
         return recovery(recorder, self.located, writer, checked=checked)
 
 
-def without_overrides(function: Function) -> Function:
-    """The compiled graph, whose operations have been through `__torch_function__` already."""
+def without_overrides(function: Function, inputs: list[TracedValue]) -> Function:
+    """The compiled graph, whose operations have been through `__torch_function__` of its inputs already."""
+    if not any(overrides_functions(tensor.cls) for tensor in tensors_among(inputs)):
+        return function
 
     def run(*args: object) -> Nested:
         with internals.DisableTorchFunctionSubclass():
@@ -95,11 +100,12 @@ def leaving_state_alone(compiled: Function) -> Function:
     """An exception must not leave the global state as the middle of the graph has made it."""
 
     def run(*args: object) -> Nested:
-        before, level = global_state.snapshot(), internals.forward_level()
+        before, level, nesting = global_state.snapshot(), internals.forward_level(), global_state.autocast_nesting()
         try:
             return compiled(*args)
         except BaseException:
             global_state.apply(before)
+            global_state.leave_autocast(nesting)
             while internals.forward_level() > level:
                 exit_dual_level()
             raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stator.models.stdlib.critical_section import CriticalSection
 from stator.pytorch import internals
@@ -74,8 +74,10 @@ class GraphEffects:
             section.note_operation(writes=node in self.writing)
         if written:
             counts = self.writes[node] = {}
-            for root, count in zip(written, outcome.counts, strict=True):
-                counts[root] = max(counts.get(root, 0), count)  # two operands in one memory have one version
+            operands = [operation.operands[index] for index in outcome.written]
+            for root, operand, count in zip(written, operands, outcome.counts, strict=True):
+                grown = 0 if _has_own_version(operand) else count
+                counts[root] = max(counts.get(root, 0), grown)  # two operands in one memory have one version
         if outcome.fallible:
             self.fallible[node] = operation
         self.random |= outcome.random
@@ -90,3 +92,14 @@ class GraphEffects:
         """A node has been recorded that changes the global state."""
         self.keep.add(node)
         self.state_nodes.add(node)
+
+
+def _has_own_version(tensor: Any) -> bool:
+    """Whether a tensor is `x.data`, or a view of it: the memory is that of `x`, and its version is not."""
+    root = tensor.root
+    while tensor is not root and tensor.operation is not None:
+        operation = tensor.operation
+        if operation.function is getattr and operation.args[1:] == ("data",):
+            return True
+        tensor = next(operand for operand in operation.operands if getattr(operand, "root", None) is root)
+    return False

@@ -21,10 +21,9 @@ from stator.pytorch.graph.graph_module import graph_module
 from stator.pytorch.graph.inputs import grouped, members_last
 from stator.pytorch.graph.linked import check_outputs
 from stator.pytorch.graph.located import Located
+from stator.pytorch.graph.regions import Regions
 from stator.pytorch.graph.unread import unread_results
 from stator.pytorch.graph.versions import counting_writes
-from stator.pytorch.tensors.classes import overrides_functions
-from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
@@ -52,6 +51,7 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     settle_grad_mode(recorder)
     inputs = members_last(recorder.nodes.inputs.take_used(recorder.shapes.binders))
     refuse_strangers(graph)
+    recorder.trace.extension(Regions).outline()
     graph.lint()
     root = torch.nn.Module()
     for name, item in recorder.nodes.attributes.items():
@@ -71,8 +71,7 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
         compiled = without_last(compiled, len(unread))
     if effects.state_nodes:
         compiled = leaving_state_alone(compiled)
-    if any(overrides_functions(tensor.cls) for tensor in tensors_among(inputs)):
-        compiled = without_overrides(compiled)
+    compiled = without_overrides(compiled, inputs)
     return CompiledGraph(compiled, sources, gm, sum(node.op.startswith("call") for node in graph.nodes), located)
 
 

@@ -8,6 +8,7 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.fake_executor import FakeExecutor
+from stator.pytorch.fake.fakes import let_go
 from stator.pytorch.fake.memo import MEMO, Memo
 from stator.pytorch.fake.metadata import TensorMeta, meta_of
 from stator.pytorch.tensors.classes import is_wrapper
@@ -41,6 +42,11 @@ class FakePropagation:
         if self._executor is None:
             self._executor = FakeExecutor(self.shapes.used_env, self.shapes.recorder.examine)
         return self._executor
+
+    def let_go(self) -> None:
+        """The trace has ended: no existing tensor is watched any more."""
+        if self._executor is not None:
+            let_go(self._executor.mode)
 
     def admit_symbols(self, env: ShapeEnv) -> None:
         """The trace has symbols from now on."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator import errors
-from stator.pytorch.fake.failure import describe_callable
+from stator.pytorch.fake.failure import Failure, describe_callable
 from stator.pytorch.fake.outcome import Outcome, outcome_of, versions_of
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
@@ -73,7 +73,11 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
     before = versions_of(fakes)
     executor = recorder.fakes.executor
     run = executor.run_once if call.reads_history else executor.run
-    observed = run(call.function, call.args, call.kwargs, fakes, fill)
+    try:
+        observed = run(call.function, call.args, call.kwargs, fakes, fill)
+    except (Failure, Unsupported):
+        recorder.shapes.note_unseen()
+        raise
     operation.bindings = recorder.shapes.bindings(observed.result, call.function)
     outcome = outcome_of(observed, fakes, before, describe_callable(call.function), recorder.fakes.symbolic)
     operation.made_already(observed.result)

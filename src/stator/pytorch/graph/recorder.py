@@ -100,5 +100,8 @@ class Recorder:
         return self.extra_guards + self.tracked.guards() + self.shapes.guards()
 
     def close(self) -> None:
-        """The trace has ended: put the process's state back."""
+        """The trace has ended: put the process's state back, and let go of what existed before."""
         self.state.restore()
+        self.fakes.let_go()
+        for value in self.tracked.existing:  # what an object was before it became another is only here
+            value.host = None

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+import torch
 import torch.fx
 
 from stator import errors
@@ -14,13 +15,13 @@ from stator.pytorch import internals
 from stator.pytorch.graph.graph_module import graph_module
 from stator.pytorch.graph.node_meta import NodeMeta
 from stator.pytorch.graph.unread import refuse_inside
+from stator.pytorch.tensors.classes import is_wrapper
 from stator.pytorch.tensors.lowering import Call, Operand
+from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import torch
 
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import Function, GraphValue, Nested
@@ -65,6 +66,14 @@ class Subgraph:
         value._node = self.graph.placeholder(name)
         self.recorder.nodes.values[value._node] = value
         self.given.append(value)
+
+    def example(self, like: torch.Tensor, name: str = "example") -> TensorValue:
+        """An input that stands for tensors like this fake one, which exist only when the graph runs."""
+        cls = type(like) if is_wrapper(type(like)) else torch.Tensor
+        value = TensorValue(self.recorder, cls, self.recorder.fakes.describe(like))
+        value._fake = like
+        self.input(f"{name}_{len(self.given)}", value)
+        return value
 
     @contextmanager
     def recording(self) -> Iterator[None]:

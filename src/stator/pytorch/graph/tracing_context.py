@@ -15,6 +15,7 @@ import torch
 import torch.fx
 
 from stator.pytorch import internals
+from stator.pytorch.fake.fakes import let_go
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -77,8 +78,14 @@ class Context(internals.TracingContext):
                 del self.fake_mode
 
     def outlive(self, env: Callable[[], object]) -> None:
-        """The trace has ended; who has kept this may ask yet, and gets a mode with the ShapeEnv that `env` makes."""
+        """The trace has ended; who has kept this may ask yet, and gets a mode with the ShapeEnv that `env` makes.
+
+        The inputs, which were watched weakly, are let go of: they are not described any more.
+        """
         self._env = env
+        (self._makers if "_makers" in vars(self) else self.tensor_to_context).clear()
+        if "fake_mode" in vars(self):
+            let_go(self.fake_mode)
 
 
 class _Input(torch.fx.Node):

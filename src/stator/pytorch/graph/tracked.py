@@ -11,7 +11,7 @@ from stator import errors
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate, TensorMatch
 from stator.pytorch.autograd.engine_state import EngineState
-from stator.pytorch.fake.metadata import hint_of, is_symbol
+from stator.pytorch.fake.metadata import hint_of, is_symbol, same_numbers
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.shapes import dynamism
 from stator.pytorch.subclasses.wrappers import is_ragged, open_wrapper, refuse_hidden, sharing_guard
@@ -154,8 +154,10 @@ def _shares_memory() -> Unsupported:
 
 def _has_grown(tensor: torch.Tensor, before: TensorMeta) -> bool:
     """Whether a tensor has more elements than before (`resize_`), which AOTAutograd takes for those of another."""
-    counts = [math.prod(map(hint_of, shape)) for shape in (tensor.shape, before.shape)]
-    return counts[0] > counts[1]
+    shapes = [tuple(map(hint_of, shape)) for shape in (tensor.shape, before.shape)]
+    if any(None in shape for shape in shapes):
+        return not all(map(same_numbers, tensor.shape, before.shape)) or tensor.dim() != len(before.shape)
+    return math.prod(shapes[0]) > math.prod(shapes[1])
 
 
 def _geometry(tensor: torch.Tensor) -> tuple[object, ...] | None:

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import Failure
@@ -31,8 +29,6 @@ from stator.space.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    import torch.fx
 
     from stator.pytorch.types import Function, GraphValue, Nested
     from stator.space.space import Space
@@ -105,14 +101,6 @@ class Body:
         self.graph = Subgraph(self.recorder)
         self.leaves: list[Value] = []
         self.spec: Value
-
-    def example(self, like: torch.Tensor) -> TensorValue:
-        """An input of the graph that stands for tensors like this fake one, which exist only when the graph runs."""
-        recorder = self.recorder
-        value = TensorValue(recorder, torch.Tensor, recorder.fakes.describe(like))
-        value._fake = like
-        self.graph.input(f"example_{len(self.graph.given)}", value)
-        return value
 
     def trace(
         self,

@@ -12,25 +12,29 @@ applies it to the graph (`transformed.py`). jacrev, jacfwd and hessian are Pytho
 from __future__ import annotations
 
 import functools
+import os
 from types import BuiltinFunctionType
 from typing import TYPE_CHECKING
 
 import torch
 
 from stator import errors
-from stator._core import CodePolicy, set_code_policy
+from stator.interp import policy
 from stator.pytorch import internals
 from stator.pytorch.graph.subgraph import record_module
-from stator.pytorch.higher_order.body import Body, flatten, recorded, refusal, unflatten, whole
+from stator.pytorch.higher_order.body import Body, breaks_of, flatten, recorded, refusal, unflatten, whole
 from stator.pytorch.higher_order.transformed import Derivatives, Pulled, Pushed, Transformed
+from stator.pytorch.state.global_state import grad_mode
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import FALSE, NONE, register
+from stator.pytorch.whole_calls import traced_or_whole
+from stator.space.protocol import FALSE, INTERCEPTS, NONE, Handler, register
 from stator.space.value import NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from types import CodeType
 
-    from stator.pytorch.types import Function
+    from stator.pytorch.types import Function, Host
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
@@ -62,19 +66,14 @@ class Differentiated:
         chosen = self.chosen(len(args))
         inner: dict[int, Value] = {}
         # The graph's first inputs are the primals: so these are made first.
-        for i in sorted(range(len(args)), key=lambda i: i not in chosen):
+        for i in [*chosen, *(i for i in range(len(args)) if i not in chosen)]:
             leaves, spec = flatten(self.space, args[i])
             inner[i] = unflatten(self.space, [self.example(leaf, i in chosen) for leaf in leaves], spec)
         parts = self.space.new_tuple([args[i] for i in chosen])
         self.all_spec = flatten(self.space, parts)[1]
         self.spec = flatten(self.space, args[chosen[0]])[1] if isinstance(self.argnums, int) else self.all_spec
-        state = self.body.recorder.state
-        enabled = torch.is_grad_enabled()
-        state.switch(internals.set_grad_enabled, [True])
-        try:
+        with grad_mode(self.body.recorder.state.switch, True):
             self.body.trace(function, [inner[i] for i in range(len(args))], kwargs, once=True)
-        finally:
-            state.switch(internals.set_grad_enabled, [enabled])
         if self.space.known(has_aux.force()) is not False:
             self.split_aux()
 
@@ -86,8 +85,8 @@ class Differentiated:
         if not all(type(n) is int and -count <= n < count for n in numbers) or not numbers:
             raise refusal(self.name, "it is differentiated by an argument that it is not given")
         found = [n % count for n in numbers]
-        if len(set(found)) < len(found) or found != sorted(found):
-            raise refusal(self.name, "it is differentiated by an argument twice, or in another order")
+        if len(set(found)) < len(found):
+            raise refusal(self.name, "it is differentiated by an argument twice")
         return found
 
     def example(self, leaf: Value, chosen: bool) -> Value:
@@ -99,7 +98,7 @@ class Differentiated:
         (self.primals if chosen else self.others).append(leaf)
         with self.body.recorder.fakes.executor.mode, torch.no_grad():
             like = leaf.fake.detach()
-        return self.body.example(like.requires_grad_() if chosen and self.marked else like)
+        return self.body.graph.example(like.requires_grad_() if chosen and self.marked else like)
 
     def split_aux(self) -> None:
         """The function gives a pair, of which the second part is not differentiated."""
@@ -154,9 +153,9 @@ class LinearMap(Value):
         self.name = name
         self.apply = apply
 
-    def as_function(self, space: Space) -> Value:
+    def as_function(self, space: Space, like: Function) -> Value:
         """The function: a traced one, with all that functions have."""
-        return space.call(space.existing(_calling), [self], {})
+        return space.call(space.existing(like), [self], {})
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         return self.apply(args)
@@ -168,13 +167,22 @@ class LinearMap(Value):
         raise Unsupported(errors.NotReconstructible(self.describe()))
 
 
-def _calling(apply: Function) -> Function:
-    """Python that is traced: torch's function has these parameters, of which only the first changes the result."""
+def _pulling(apply: Function) -> Function:
+    """Python that is traced: the function that vjp gives, with the parameters of torch's."""
 
-    def wrapper(*args: object, retain_graph: bool = True, create_graph: bool | None = None) -> object:
-        return apply(*args)
+    def wrapper(cotangents: object, retain_graph: bool = True, create_graph: bool | None = None) -> object:
+        return apply(cotangents, retain_graph, torch.is_grad_enabled() if create_graph is None else create_graph)
 
     return wrapper
+
+
+def _pushing(apply: Function) -> Function:
+    """Python that is traced: the function that linearize gives."""
+
+    def jvp_fn(*tangents: object) -> object:
+        return apply(*tangents)
+
+    return jvp_fn
 
 
 # -- the transforms ---------------------------------------------------------------------------------------------------
@@ -209,15 +217,22 @@ def _vjp(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         made = f.record("vjp", Pulled)
         count = len(f.outputs)
 
-    def pull(cotangents: list[Value]) -> Value:
-        if len(cotangents) != 1:
-            raise refusal(name, "the function that it gives is called with other arguments than cotangents")
-        with whole(internals.vjp_impl, name):
-            return unflatten(
-                space, f.record("vjp", Pulled, more=_like(space, name, cotangents[0], f.body.spec)), f.spec
-            )
+    spent = False
 
-    return f.answer(f.arranged(made[:count]), LinearMap(name, pull).as_function(space), rest=made[count:])
+    def pull(args: list[Value]) -> Value:
+        nonlocal spent
+        cotangents, *options = args
+        retain_graph, create_graph = [space.truth(option) for option in options]
+        with whole(internals.vjp_impl, name):
+            if spent:
+                raise refusal(name, "the function that it gives is called again after retain_graph=False")
+            spent = not retain_graph
+            more = _like(space, name, cotangents, f.body.spec)
+            with grad_mode(f.body.recorder.state.change, create_graph):
+                return unflatten(space, f.record("vjp", Pulled, more=more), f.spec)
+
+    function = LinearMap(name, pull).as_function(space, _pulling)
+    return f.answer(f.arranged(made[:count]), function, rest=made[count:])
 
 
 def _like(space: Space, name: str, given: Value, spec: Value) -> list[Value]:
@@ -260,7 +275,7 @@ def _linearize(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Val
             more = _like(space, name, space.new_tuple(tangents), f.spec)
             return f.arranged(f.record("jvp", Pushed, False, more=more)[len(f.outputs) :])
 
-    return space.new_tuple([f.arranged(made), LinearMap(name, push).as_function(space)])
+    return space.new_tuple([f.arranged(made), LinearMap(name, push).as_function(space, _pushing)])
 
 
 def _functionalize(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -284,6 +299,30 @@ def _same(func: Function) -> Function:
     return wrapped
 
 
+# -- the calls --------------------------------------------------------------------------------------------------------
+
+_FOLDER = os.path.join(os.path.dirname(torch.__file__), "_functorch", "")
+#: the transforms, and the functions that they give: a call that is not traced runs as in eager with all that is inside
+_FILES = frozenset(_FOLDER + name for name in ("apis.py", "eager_transforms.py", "vmap.py"))
+
+
+def _belongs(code: CodeType) -> bool:
+    return code.co_filename in _FILES
+
+
+def _intercept(host: Host) -> Handler | None:
+    """How a transform, or a function that one has given, is handled (see protocol.INTERCEPTS)."""
+    if not _belongs(host.__code__):
+        return None
+    transform = host.__code__.co_qualname.partition(".")[0].strip("_").removesuffix("_with_argnums")
+    rename = breaks_of(f"torch.func.{transform}")
+
+    def breaks(met: errors.Break) -> errors.Break:
+        return met if isinstance(met, errors.HigherOrderOperatorCall) else rename(met)
+
+    return traced_or_whole(host, breaks, _belongs)
+
+
 def install() -> None:
     """Register the models."""
     models: list[tuple[Function, Callable[..., Value | None]]] = [
@@ -295,5 +334,5 @@ def install() -> None:
     ]
     for host, model in models:
         register(host, model)
-        # Left to Python, all that runs inside is as in eager: the transform sees each operation.
-        set_code_policy(host.__code__, CodePolicy.RUN_RECURSIVELY)
+    INTERCEPTS.append(_intercept)
+    policy.WHOLE.append(_belongs)

@@ -21,6 +21,7 @@ import torch
 
 from stator.interp import policy
 from stator.pytorch import internals
+from stator.pytorch.graph.regions import Regions
 from stator.pytorch.higher_order.body import breaks_of, refusal, whole
 from stator.pytorch.shapes.symbols import decide
 from stator.pytorch.whole_calls import public_name, traced_or_whole
@@ -113,8 +114,12 @@ def _called_operator(host: Host) -> Handler:
 
 
 def _region(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """The call of a function that is marked as a region of its own: in eager that is all."""
-    return space.call(args[0], args[1:], kwargs)
+    """The call of a function that is marked as a region of its own."""
+    options = space.getattr(args[0].force(), "__marked_compile_region_config__").force()
+    if options.source is not None:
+        space.guard_identity(options)
+    with space.trace.extension(Regions).call(space.identity(options)):
+        return space.call(args[0], args[1:], kwargs)
 
 
 def install() -> None:

@@ -48,14 +48,14 @@ def slices(body: Body, tensors: Sequence[TensorValue], pick: Callable[..., torch
             raise refusal(body.name, "a tensor has nothing along its first dimension")
         with body.recorder.fakes.executor.mode, torch.no_grad():
             like = _like(pick(tensor.fake, 0, 0))
-        made.append(body.example(like.requires_grad_(tensor.requires_grad)))
+        made.append(body.graph.example(like.requires_grad_(tensor.requires_grad)))
     return made
 
 
 def _tensor(body: Body, value: TensorValue) -> Value:
     with body.recorder.fakes.executor.mode, torch.no_grad():
         like = _like(value.fake)
-    return body.example(like.requires_grad_(value.requires_grad))
+    return body.graph.example(like.requires_grad_(value.requires_grad))
 
 
 def _like(fake: Fake) -> Fake:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from stator._core import CodePolicy, set_code_policy
 from stator.pytorch import internals
 from stator.pytorch.graph.subgraph import record_module
 from stator.pytorch.higher_order.body import Body, flatten, recorded, refusal, unflatten, whole
@@ -81,7 +80,7 @@ class _Mapping:
         self.in_dims.append(dim)
         with self.body.recorder.fakes.executor.mode:
             like = value.fake.select(dim, 0) if value.shape[dim] != 0 else _no_example(value.fake, dim)
-        return self.body.example(like)
+        return self.body.graph.example(like)
 
     def check_results(self) -> None:
         """torch stacks tensors, and nothing else."""
@@ -100,5 +99,3 @@ def _no_example(batch: torch.Tensor, dim: int) -> torch.Tensor:
 def install() -> None:
     """Register the model."""
     register(internals.vmap_impl, _implementation)
-    # Left to Python, all that runs inside is as in eager.
-    set_code_policy(internals.vmap_impl.__code__, CodePolicy.RUN_RECURSIVELY)

@@ -20,6 +20,7 @@ from stator.models.containers.dict_ import DictValue
 from stator.pytorch import internals
 from stator.pytorch.modules.compiled_forward import CompiledForward, compiled_forward, is_torchs, plain_forward
 from stator.pytorch.modules.compiled_module import CompiledModule
+from stator.pytorch.modules.module_hooks import are_left_to_python
 from stator.space.attributes import is_generic
 from stator.space.protocol import NONE, TailCall, register
 from stator.space.value import Unsupported, Value
@@ -145,7 +146,9 @@ def _call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | 
     if internals.tracing_state() is not None:
         raise Unsupported(errors.UnsupportedCCall("torch.jit.trace"))
     if _wants_gradients(space, module):
-        raise Unsupported(errors.AutogradCall(module.cls.__name__, "it has hooks on its gradients"))
+        if are_left_to_python(space, module):
+            raise Unsupported(errors.AutogradCall(module.cls.__name__, "it has hooks on its gradients"))
+        return None
     forward = _plain_forward(space, module)
     if not all(_is_empty(space, attrs.get_str(space, name)) for name in _HOOKS):
         return None

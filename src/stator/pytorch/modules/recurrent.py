@@ -8,6 +8,8 @@ import torch
 
 from stator import errors
 from stator.pytorch import internals
+from stator.pytorch.sequences.calls import read
+from stator.pytorch.sequences.operators import RECURRENT
 from stator.pytorch.tensors.calls import function_handler
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recording import record
@@ -29,7 +31,7 @@ def _handler(host: Host) -> Handler:
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         if len(args) == _ARGUMENTS and not isinstance(space.known(args[3].force()), bool):
-            raise Unsupported(errors.DataDependentValue(f"torch.{host.__name__}"))  # of a packed sequence
+            return _packed(space, host, args)
         if len(args) == _ARGUMENTS and not space.trace.recorder.keeps_order:
             if space.known(args[5].force()) != 0 and space.known(args[6].force()) is not False:
                 why = "taken apart, it drops out other elements"
@@ -41,11 +43,11 @@ def _handler(host: Host) -> Handler:
     return handler
 
 
-def _reading(host: Host) -> Handler:
-    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        raise Unsupported(errors.DataDependentValue(f"torch.{host.__name__}"))
-
-    return handler
+def _packed(space: Space, host: Host, args: list[Value]) -> Value:
+    """A layer on a packed sequence: data, batch sizes, hidden state, parameters …, dropout, train, bidirectional."""
+    if space.known(args[6].force()) != 0 and space.known(args[7].force()) is not False:
+        raise Unsupported(errors.DataDependentValue(f"torch.{host.__name__}"))  # the gradients' run would draw again
+    return read(space, RECURRENT[host], args)
 
 
 def _only_parameters_want_gradients(space: Space, host: Host, args: list[Value]) -> bool:
@@ -66,6 +68,3 @@ def install() -> None:
     """Register the models."""
     for host in (_C.lstm, _C.gru, _C.rnn_tanh, _C.rnn_relu):
         register(host, _handler(host))
-    # They read lengths where they lie, though fake tensors lie nowhere: not every build notices.
-    for host in (internals.pack_padded_sequence, internals.pad_packed_sequence):
-        register(host, _reading(host))

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
     from stator.pytorch.types import Args, FakeOperand, Function, Host, Kwargs, Nested, Number
 
-__all__ = ["Answer", "array_call", "ask", "computed", "name_of", "refusal", "same_sizes", "strides_of"]
+__all__ = ["Answer", "Kind", "array_call", "ask", "computed", "name_of", "refusal", "same_sizes", "strides_of"]
+
+#: the class of an array or a scalar, and its strides where they are not those of its tensor
+Kind = tuple[type, tuple[int, ...] | None]
 
 #: parts of NumPy with functions of their own
 _PARTS = ("", "linalg", "fft")
@@ -88,10 +91,25 @@ def array_call(name: str, /, *args: object, **kwargs: object) -> Nested:
 @functools.cache
 def _function(name: str) -> Function:
     ours = internals.numpy
+    if name in _OWN:
+        return _OWN[name]
     if not name.startswith(_METHOD):
         return functools.reduce(getattr, name.split("."), ours)
     found = vars(ours.ndarray)[name.removeprefix(_METHOD)]
     return found.__get__ if isinstance(found, property) else found
+
+
+def _pad(array: Host, pad_width: Host, mode: str = "constant", constant_values: Host = 0) -> Host:
+    """`numpy.pad`, for which torch._numpy makes a tensor of the widths."""
+    if mode != "constant" or not isinstance(constant_values, int | float | complex):
+        raise NotImplementedError
+    tensor = internals.numpy.asarray(array).tensor
+    widths = np.broadcast_to(pad_width, (tensor.ndim, 2)).tolist()
+    flat = [width for pair in reversed(widths) for width in pair]
+    return internals.numpy.ndarray(torch.nn.functional.pad(tensor, flat, value=constant_values))
+
+
+_OWN: dict[str, Function] = {"pad": _pad}
 
 
 def _wrapped(leaf: Nested) -> Nested:
@@ -139,7 +157,7 @@ def _owner(array: Host) -> Host:
 
 
 def ask(
-    host: Host, args: Args, kwargs: Kwargs, tensors: list[FakeOperand], classes: list[type], warned: set[type]
+    host: Host, args: Args, kwargs: Kwargs, tensors: list[FakeOperand], kinds: list[Kind], warned: set[type]
 ) -> Answer | None:
     """NumPy's answer to a call with arrays (or scalars, by their classes) like these fake tensors.
 
@@ -150,7 +168,7 @@ def ask(
         return None
     failures = []
     for filling in (0, 1, 2):
-        operands = [_sample(t, cls, filling) for t, cls in zip(tensors, classes, strict=True)]
+        operands = [_sample(t, kind, filling) for t, kind in zip(tensors, kinds, strict=True)]
         try:
             with collected(warned), np.errstate(all="ignore"):
                 result = host(*fill(args, operands), **fill(kwargs, operands))
@@ -184,15 +202,17 @@ def _size(tensor: torch.Tensor) -> int:
     return math.prod(_number(n) for n in tensor.shape)
 
 
-def _sample(tensor: FakeOperand, cls: type, filling: int) -> Host:
+def _sample(tensor: FakeOperand, kind: Kind, filling: int) -> Host:
     if not isinstance(tensor, torch.Tensor):
         return _number(tensor)
-    shape, strides = [_number(n) for n in tensor.shape], [_number(n) for n in tensor.stride()]
-    span = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if 0 not in shape else 0
+    cls, found = kind
+    shape, strides = [_number(n) for n in tensor.shape], found or [_number(n) for n in tensor.stride()]
+    begin = sum((n - 1) * -s for n, s in zip(shape, strides, strict=True) if s < 0) if 0 not in shape else 0
+    span = 1 + sum((n - 1) * abs(s) for n, s in zip(shape, strides, strict=True)) if 0 not in shape else 0
     memory = np.empty(span, dtype=numpy_dtype(tensor.dtype))
     # The last one may be inverted, and sorted.
     memory[:] = filling if filling < 2 else np.arange(1, span + 1) % 7
-    array = np.lib.stride_tricks.as_strided(memory, shape, [s * memory.itemsize for s in strides])
+    array = np.lib.stride_tricks.as_strided(memory[begin:], shape, [s * memory.itemsize for s in strides])
     return cls(array) if issubclass(cls, np.generic) else array
 
 

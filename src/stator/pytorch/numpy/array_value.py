@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
-__all__ = ["FIELDS", "SCALARS", "ArrayValue"]
+__all__ = ["FIELDS", "SCALARS", "ArrayValue", "CopiedView"]
 
 SCALARS: tuple[type, ...] = tuple(np.dtype(code).type for code in "?bBhHiIlLqQefdFD")
 
@@ -56,6 +56,16 @@ class ArrayValue(ObjectValue):
             raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, name))
         return reader(space, self)
 
+    #: the strides, where they are not those of the tensor
+    strides: tuple[int, ...] | None = None
+
+    def memory(self) -> list[TensorValue]:
+        """The tensors in whose memory it lies."""
+        return [self.tensor.root]
+
+    def refuse_written(self, name: str) -> None:
+        """An operation has been given the array, and may have written the tensor."""
+
     def unpack(self, space: Space) -> list[Value]:
         count = len(self.tensor.shape) and hint_of(self.tensor.shape[0])
         space.int_(space.len(self))  # is assumed not to change
@@ -70,6 +80,61 @@ class ArrayValue(ObjectValue):
             return writer.source(self.source)
         text = f"{writer.const(torch.Tensor.numpy)}({writer.expr(self.tensor)})"
         return writer.assign("array", text if self.cls is np.ndarray else f"{text}[()]")
+
+
+class CopiedView(ArrayValue):
+    """A view of other arrays that no tensor can be, as strides of tensors are positive: `flipped = a[::-1]`.
+
+    `tensor` is a copy of what the view shows. It may be read while nothing has been written to the arrays in whose
+    memory the view lies, and may not be written. The view itself is made by generated code: `host` makes it of `args`.
+    """
+
+    __slots__ = ("args", "copy", "made_by", "real_strides", "roots", "writes")
+
+    def __init__(
+        self, tensor: TensorValue, bases: list[ArrayValue], strides: tuple[int, ...], host: Host, args: list[Value]
+    ) -> None:
+        #: the tensors in whose memory it lies
+        self.roots = [root for base in bases for root in base.memory()]
+        self.writes = _writes(tensor, self.roots)
+        super().__init__(tensor)
+        self.real_strides = strides
+        self.made_by, self.args = host, args
+
+    @property  # type: ignore[override]
+    def tensor(self) -> TensorValue:
+        if _writes(self.copy, self.roots) != self.writes:
+            raise Unsupported(
+                errors.UnsupportedTensorOperation(
+                    "numpy.ndarray", "it is a view, with negative strides, of what changes"
+                )
+            )
+        return self.copy
+
+    @tensor.setter
+    def tensor(self, tensor: TensorValue) -> None:
+        self.copy = tensor
+
+    @property  # type: ignore[override]
+    def strides(self) -> tuple[int, ...]:
+        return self.real_strides
+
+    def memory(self) -> list[TensorValue]:
+        return self.roots
+
+    def refuse_written(self, name: str) -> None:
+        if _writes(self.copy, [self.copy.root]):
+            raise Unsupported(errors.UnsupportedTensorOperation(f"numpy.{name}", "it writes a view with such strides"))
+
+    def reconstruct(self, writer: Writer) -> str:
+        args = ", ".join(map(writer.expr, self.args))
+        return writer.assign("array", f"{writer.const(self.made_by)}({args})")
+
+
+def _writes(tensor: TensorValue, roots: list[TensorValue]) -> int:
+    """How often the graph has written these tensors so far."""
+    noted = tensor.recorder.effects.writes.values()
+    return sum(counts.get(root, 0) for counts in noted for root in roots)
 
 
 def _existing(space: Space, host: Host, source: Source) -> TensorValue | None:

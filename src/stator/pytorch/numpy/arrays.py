@@ -67,6 +67,10 @@ def _len(space: Space, array: ArrayValue) -> Value:
     return space.getitem(FIELDS["shape"](space, array), Constant(0))
 
 
+def _tolist(space: Space, array: ArrayValue) -> Value:
+    return space.call_builtin(torch.Tensor.tolist, [record_method(space, "detach", array.tensor)], {})
+
+
 def _truth(space: Space, array: ArrayValue) -> Value:
     raise Unsupported(errors.DataDependentBranch())
 
@@ -83,6 +87,8 @@ def _method(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value
             return _len(space, self)
         if name == "__iter__" and len(self.tensor.shape):
             return space.iter(space.new_tuple(self.unpack(space)))
+        if name == "tolist":
+            return _tolist(space, self)
         if name == "__bool__":
             return _truth(space, self)
     if scalar_operands.leaves_to_tensor(name, args):
@@ -176,6 +182,8 @@ def _to_tensor(host: Host, copies: bool, otherwise: Handler | None) -> Handler:
             raise Unsupported(errors.UnsupportedTensorOperation(f"torch.{host.__name__}", "of an array, with options"))
         if array.cls is not np.ndarray and host is torch.from_numpy:
             raise space.error(TypeError, f"expected np.ndarray (got {array.cls.__qualname__})")
+        if array.strides is not None:
+            raise _refuse_strides(space, array.strides)
         tensor = record_method(space, "detach", array.tensor)
         if copies:
             tensor = record_method(space, "clone", tensor, memory_format=torch.contiguous_format)
@@ -183,6 +191,16 @@ def _to_tensor(host: Host, copies: bool, otherwise: Handler | None) -> Handler:
         return record_method(space, "to", tensor, **given) if given else tensor
 
     return handler
+
+
+def _refuse_strides(space: Space, strides: tuple[int, ...]) -> Raised:
+    """torch takes no array with negative strides, not even to copy it."""
+    try:
+        torch.from_numpy(np.empty(2)[::-1])
+    except ValueError as e:
+        if min(strides) < 0:
+            return Raised(space.exception(e.with_traceback(None)))
+    raise refusal("ndarray", "it is a view that no tensor can be")
 
 
 def install() -> None:

@@ -105,8 +105,8 @@ _QUIET = frozenset(
 _MOVING = frozenset(
     (
         *("append", "array", "asarray", "astype", "choose", "clip", "column_stack", "concatenate", "copyto", "dstack"),
-        *("fill", "fill_diagonal", "full", "full_like", "hstack", "max", "min", "amax", "amin", "nan_to_num", "put"),
-        *("put_along_axis", "row_stack", "stack", "vstack", "where", "__setitem__"),
+        *("fill", "fill_diagonal", "full", "full_like", "hstack", "max", "min", "amax", "amin", "nan_to_num", "pad"),
+        *("put", "put_along_axis", "row_stack", "stack", "vstack", "where", "__setitem__"),
     )
 )
 _MADE = frozenset({"arange", "linspace", "fft.fftfreq", "fft.rfftfreq", "bartlett", "hamming", "hanning", "blackman"})

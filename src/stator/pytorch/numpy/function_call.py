@@ -9,7 +9,7 @@ import torch
 
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.nesting import is_sequence, items_of, rebuilt
-from stator.pytorch.numpy.array_calls import Answer, array_call, ask, computed, numpy_dtype, refusal
+from stator.pytorch.numpy.array_calls import Answer, Kind, array_call, ask, computed, numpy_dtype, refusal
 from stator.pytorch.numpy.array_value import SCALARS, ArrayValue
 from stator.pytorch.numpy.error_modes import plan, refuses_for_real
 from stator.pytorch.numpy.error_terms import ErrorTerms
@@ -93,16 +93,16 @@ class _Asked:
         """What NumPy gives for operands that are known."""
         mind_errors(self.space, self.name)
         warned: set[type] = set()
-        answer = computed(host, args, kwargs, warned)
+        answer = computed(host, tuple(args), kwargs, warned)
         left_to_run_time(self.space, warned, f"numpy.{self.name}")
         return answer
 
     def asked(self, host: Host, call: Call, arguments: _Arguments) -> Answer | None:
         """What NumPy gives for operands like those of the call."""
-        classes = [arguments.classes.get(id(operand), int) for operand in call.operands]
+        kinds = [arguments.kind(operand) for operand in call.operands]
         fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
         warned: set[type] = set()
-        answer = ask(host, call.args, call.kwargs, fakes, classes, warned)
+        answer = ask(host, call.args, call.kwargs, fakes, kinds, warned)
         left_to_run_time(self.space, warned, f"numpy.{self.name}")
         if answer is not None and answer.error is None and answer.computes():
             self.errors, why = plan(self.space, host, self.name, call, answer.result)
@@ -138,8 +138,11 @@ class _Asked:
             result = self.space.trace.recorder.record(call)
         except Failure as failure:
             raise refusal(self.name, str(failure.error).partition("\n")[0][:200]) from None
+        for array in arguments.arrays.values():
+            array.refuse_written(self.name)
         same = all(a is b for a, b in zip(args, self.given, strict=True))
-        parts = Result(self.space, self.name, self.answer, call.operands, arguments.arrays, same)
+        view = (self.host, self.given) if same and not call.kwargs else None
+        parts = Result(self.space, self.name, self.answer, call.operands, arguments.arrays, same, view)
         return parts.of(result.force(), self.answer.result)
 
 
@@ -216,6 +219,11 @@ class _Arguments:
         #: id of a tensor among the arguments → the array that it stands for, and its class
         self.arrays: dict[int, ArrayValue] = {}
         self.classes: dict[int, type] = {}
+
+    def kind(self, operand: Value) -> Kind:
+        """What NumPy is shown of an operand."""
+        array = self.arrays.get(id(operand))
+        return (int, None) if array is None else (array.cls, array.strides)
 
     def of(self, value: Value) -> Value:
         """One argument."""

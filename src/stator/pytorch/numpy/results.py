@@ -9,7 +9,7 @@ import torch
 
 from stator.pytorch.nesting import items_of
 from stator.pytorch.numpy.array_calls import Answer, numpy_dtype, refusal, same_sizes, strides_of
-from stator.pytorch.numpy.array_value import ArrayValue
+from stator.pytorch.numpy.array_value import ArrayValue, CopiedView
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.value import Unsupported, Value
@@ -36,10 +36,13 @@ class Result:
         operands: list[Any],
         arrays: dict[int, ArrayValue],
         same: bool,
+        view: tuple[Host, list[Value]] | None,
     ) -> None:
         self.space = space
         #: whether the operands are those that NumPy was asked with
         self.same = same
+        #: what makes a result that is a view, where that is known: NumPy's function, and the arguments
+        self.view = view
         self.name = name
         self.answer = answer
         self.operands = operands
@@ -74,14 +77,27 @@ class Result:
             raise OtherType
         if not same_sizes(tensor.shape, real.shape):
             raise self.differs("shape")
-        shared = {self.operands[i].root for i in self.answer.shares(real)} if type(real) is np.ndarray else set()
-        if shared and not (self.same and tensor.root in shared):
-            raise self.differs("memory")
+        bases = self.bases(real)
+        shared = {base.tensor.root for base in bases}
+        if shared and (not (self.same and tensor.root in shared) or any(base.strides for base in bases)):
+            return self.copied_view(tensor, bases, real)
         if (not shared and tensor.root is not tensor) or not self.lies_like(tensor, real):
             if shared or not real.flags.c_contiguous:
                 raise self.differs("layout in memory")
             tensor = record_method(self.space, "clone", tensor, memory_format=torch.contiguous_format)
         return ArrayValue(tensor, type(real))
+
+    def bases(self, real: Host) -> list[ArrayValue]:
+        """The arrays in whose memory a part of NumPy's result lies."""
+        if type(real) is not np.ndarray:
+            return []
+        return [self.arrays[id(self.operands[i])] for i in self.answer.shares(real)]
+
+    def copied_view(self, tensor: TensorValue, bases: list[ArrayValue], real: Host) -> ArrayValue:
+        """A view that torch has made a copy for."""
+        if self.view is None or self.answer.result is not real:
+            raise self.differs("memory")
+        return CopiedView(tensor, bases, strides_of(real), *self.view)
 
     @staticmethod
     def lies_like(tensor: TensorValue, real: Host) -> bool:

@@ -16,9 +16,10 @@ from stator.pytorch import internals
 from stator.pytorch.fake.metadata import bits_of, is_describable
 from stator.pytorch.objects.leaves import begin_leaf, begin_leaf_of, data_of, lend, move_leaf
 from stator.pytorch.objects.rebinding import Rebound, become, hand_over
-from stator.pytorch.tensors.classes import PLAIN_CLASSES, is_plain_class
+from stator.pytorch.tensors.classes import PLAIN_CLASSES, has_dispatch, is_plain_class
 from stator.pytorch.tensors.latent import is_known_leaf, rely_on_autograd
 from stator.pytorch.tensors.recording import record_method
+from stator.pytorch.tensors.subclass import as_subclass
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.protocol import FALSE, TRUE, register
 from stator.space.value import Constant, Raised, Unsupported, Value
@@ -221,9 +222,12 @@ def _make_subclass(space: Space, args: list[Value], kwargs: dict[str, Value]) ->
     given = dict(zip(("cls", "data", "require_grad"), args, strict=False)) | kwargs
     cls, data = space.known(given["cls"].force()), given["data"].force()
     wanted = space.known(given.get("require_grad", FALSE).force())
-    if len(given) > 3 or not is_plain_class(cls) or not _are_plain(data):
+    known = is_plain_class(cls) or not (wanted or has_dispatch(cls) or space.trace.classes.is_fresh(cls))
+    if len(given) > 3 or not known or not _are_plain(data):
         raise _refusal("Tensor._make_subclass", "it makes a tensor of another kind")
     assert isinstance(data, TensorValue)
+    if not is_plain_class(cls):
+        return as_subclass(space, record_method(space, "detach", data), cls)
     if wanted:
         _as_eager(space, torch.Tensor.requires_grad_, _small(data))
     made = TensorValue(data.recorder, cls, None)

@@ -139,12 +139,12 @@ def fixed_numbers(trace: Trace, places: list[str]) -> Restart:
 
 
 def contents_stay(trace: Trace, value: TracedTensor) -> bool:
-    """Whether an existing tensor of one element held the same number in all earlier traces of the same code."""
+    """Whether an existing tensor held the same numbers in all earlier traces of the same code."""
     assert value.source is not None
     seen = trace.region_state.setdefault("contents", {})
-    number = value.host.item()
+    numbers = value.host.tolist()
     key = value.source.expr()
-    if seen.setdefault(key, number) != number:
+    if seen.setdefault(key, numbers) != numbers:
         seen[key] = _VARIES
     return seen[key] is not _VARIES
 

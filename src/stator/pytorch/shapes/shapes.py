@@ -304,6 +304,11 @@ class Shapes:
         """Where in the result of an operation the symbols are found that are known only when it runs."""
         return None if self._env is None else unbacked.bindings(self._env, self._unseen, result, function)
 
+    def note_unseen(self) -> None:
+        """An operation has failed: the numbers that it has read by then have symbols, which nobody has seen."""
+        if self._env is not None:
+            unbacked.note_unseen(self._env, self._unseen)
+
     # -- guards -------------------------------------------------------------------------------------------------
 
     def _name(self, key: str, source: Source) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import FakeOperand, Function, Nested, Number
 
-__all__ = ["bindings", "break_where_made", "env_class", "sizes_of", "symbols_of"]
+__all__ = ["bindings", "break_where_made", "env_class", "note_unseen", "sizes_of", "symbols_of"]
 
 
 @functools.cache
@@ -78,6 +78,12 @@ def bindings(env: ShapeEnv, unseen: set[sympy.Symbol], result: Nested, function:
         raise Unsupported(errors.DataDependentValue(describe_callable(function)))
     unseen -= shown
     return found or None
+
+
+def note_unseen(env: ShapeEnv, unseen: set[sympy.Symbol]) -> None:
+    """An operation that has failed gives no result in which the symbols that it has made are found."""
+    unseen.update(env.pending_fresh_unbacked_symbols)
+    env.pending_fresh_unbacked_symbols.clear()
 
 
 def _shown(result: Nested) -> set[sympy.Symbol]:

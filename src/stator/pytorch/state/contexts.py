@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch.fx
 
     from stator.guards.source import Source
-    from stator.pytorch.state.global_state import Calls
+    from stator.pytorch.state.switches import Calls
     from stator.pytorch.types import Host
     from stator.space.interfaces import Writer
     from stator.space.space import Space

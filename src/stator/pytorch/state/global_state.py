@@ -15,6 +15,7 @@ from stator.pytorch.state import switches
 from stator.pytorch.state.function_modes import FunctionModes
 from stator.pytorch.state.program_hooks import ProgramHooks
 from stator.pytorch.state.state_probe import state_probe
+from stator.pytorch.state.switches import Calls
 
 if TYPE_CHECKING:
     import torch.fx
@@ -26,13 +27,11 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Args, Function, Host, Kwargs
     from stator.space.interfaces import Trace, Writer
 
-__all__ = ["SETTERS", "State", "snapshot", "without_gradients"]
+__all__ = ["SETTERS", "State", "grad_mode", "snapshot"]
 
 _AUTOCAST_DEVICES = ("cpu", "cuda")
 
 
-#: functions and what to call them with
-Calls: TypeAlias = list[tuple[Callable[..., object], tuple[object, ...]]]
 #: the value of one part of the state, which its setter takes
 Part: TypeAlias = Any
 
@@ -62,19 +61,11 @@ def _autocast_part(device: str) -> tuple[Callable[[], Part], Callable[[Part], Ca
     return read, calls
 
 
-def _switch_part(reader: Function, setter: Function) -> tuple[Callable[[], Part], Callable[[Part], Calls]]:
-    def read() -> Part:
-        answer = reader()
-        return tuple(answer) if type(answer) is list else answer
-
-    return read, lambda to: [(setter, ([*to] if type(to) is tuple else to,))]
-
-
 PARTS.update({f"autocast {device}": _autocast_part(device) for device in _AUTOCAST_DEVICES})
-PARTS.update({name: _switch_part(*pair) for name, pair in switches.SWITCHES.items()})
+PARTS.update({name: (switch.read, switch.calls) for name, switch in switches.SWITCHES.items()})
 
 #: setters of switches → the names of these
-_SWITCHED_BY = {setter: name for name, (_, setter) in switches.SWITCHES.items()}
+_SWITCHED_BY = {setter: name for name, switch in switches.SWITCHES.items() for setter in switch.setters}
 
 #: C functions that change the state: performed while tracing, and recorded in the graph
 SETTERS: dict[int, Function] = {
@@ -114,6 +105,24 @@ def changes(before: tuple[Part, ...], after: tuple[Part, ...]) -> Calls:
     """The calls that lead from one state to another."""
     parts = zip(PARTS.values(), before, after, strict=True)
     return [call for (_, calls), was, wanted in parts if was != wanted for call in calls(wanted)]
+
+
+def autocast_nesting() -> int:
+    """In how many blocks of autocast the thread is."""
+    torch.autocast_increment_nesting()
+    return torch.autocast_decrement_nesting()
+
+
+def leave_autocast(nesting: int) -> None:
+    """Leave the blocks of autocast beyond so many; after the last nothing is kept of what was cast in them."""
+    for _ in range(nesting, autocast_nesting()):
+        if torch.autocast_decrement_nesting() == 0:
+            torch.clear_autocast_cache()
+
+
+def leave_blocks(count: int) -> None:
+    """Leave so many blocks of autocast that the program had entered before the trace."""
+    leave_autocast(autocast_nesting() - count)
 
 
 class StateChange:
@@ -230,10 +239,9 @@ class State:
 
     def restore(self) -> None:
         """Put the process's state back as it was at the start."""
-        while self.nesting > 0:
-            if torch.autocast_decrement_nesting() == 0:
-                torch.clear_autocast_cache()
-            self.nesting -= 1
+        if self.nesting > 0:
+            leave_autocast(autocast_nesting() - self.nesting)
+            self.nesting = 0
         while self.nesting < 0:
             torch.autocast_increment_nesting()
             self.nesting += 1
@@ -264,24 +272,30 @@ class State:
         lines = [f"{writer.expr(context)}.__enter__()" for context in self.open] + self.modes.lines(writer)
         for function, args in changes(self.entry, self.current):
             lines.append(f"{writer.const(function)}({', '.join(map(writer.const, args))})")
-        step = torch.autocast_increment_nesting if self.nesting > 0 else torch.autocast_decrement_nesting
-        return lines + [f"{writer.const(step)}()"] * abs(self.nesting)
+        if self.nesting < 0:
+            return [*lines, f"{writer.const(leave_blocks)}({-self.nesting})"]
+        return lines + [f"{writer.const(torch.autocast_increment_nesting)}()"] * self.nesting
 
 
-class without_gradients:
-    """Gradients are not recorded meanwhile; `change` is how the recorder changes the state."""
+class grad_mode:
+    """Gradients are recorded meanwhile, or not.
 
-    def __init__(self, change: Function) -> None:
+    Args:
+        change: how the state changes: `State.change`, with nodes of the graph, or `State.switch`, without.
+    """
+
+    def __init__(self, change: Function, enabled: bool) -> None:
         self.change = change
+        self.enabled = enabled
 
     def __enter__(self) -> None:
         self.before = torch.is_grad_enabled()
-        if self.before:
-            self.change(internals.set_grad_enabled, [False])
+        if self.before is not self.enabled:
+            self.change(internals.set_grad_enabled, [self.enabled])
 
     def __exit__(self, *exc: object) -> None:
-        if self.before:
-            self.change(internals.set_grad_enabled, [True])
+        if self.before is not self.enabled:
+            self.change(internals.set_grad_enabled, [self.before])
 
 
 #: the innermost level of forward-mode differentiation: tensors have tangents only while there is one

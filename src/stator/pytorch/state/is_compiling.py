@@ -23,6 +23,7 @@ _TOLD: dict[str, str] = {
     "torch.export.unflatten": "the module's own code is run, and not an interpreter of its graph",
     "torch._higher_order_ops": "else the operator compiles its operands with torch.compile",
     "torch.nn.attention.flex_attention:flex_attention": "else the operator compiles itself with torch.compile",
+    "torch.distributed._functional_collectives:_are_we_tracing": "results are tensors that have been waited for",
     "torch.autograd.graph:region_activation_memory_budget": "it is an error outside of compiled code",
 }
 

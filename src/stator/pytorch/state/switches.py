@@ -1,4 +1,5 @@
-"""Switches of torch's kernels, which a program reads and sets: attention's (`sdpa_kernel`), cuDNN's, oneDNN's.
+"""Switches of torch's kernels and of autograd, which a program reads and sets: attention's (`sdpa_kernel`), cuDNN's,
+oneDNN's, anomaly detection, whether tensors that are saved for backward may meet hooks.
 
 They are parts of the global state, as `no_grad` is (see `global_state`), but no part of what every entry is guarded by:
 few programs depend on them. A trace that reads one, sets one, or computes attention is guarded by those it is about, as
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch.nn.functional
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["ATTENTION", "SWITCHES", "answers", "install", "rely_on_attention"]
+__all__ = ["ATTENTION", "SWITCHES", "Calls", "Switch", "answers", "install", "rely_on_attention"]
 
 #: what is read of each, and what sets it
 _NAMES = {
@@ -35,13 +36,60 @@ _NAMES = {
 }
 
 
-def _pairs() -> dict[str, tuple[Function, Function]]:
-    """The reader and the setter of each switch that this torch has, by the name of the reader."""
+#: functions and what to call them with
+Calls: TypeAlias = list[tuple[Callable[..., object], tuple[object, ...]]]
+
+
+class Switch:
+    """One switch.
+
+    Args:
+        readers, setters: the C functions by which programs read and set it.
+        read: what tells how it stands.
+        calls: the calls that bring about what `read` has told.
+    """
+
+    def __init__(self, readers: Args, setters: Args, read: Function, calls: Callable[[Any], Calls]) -> None:
+        self.readers = readers
+        self.setters = setters
+        self.read = read
+        self.calls = calls
+
+
+def _of_one_answer(reader: Function, setter: Function) -> Switch:
+    """A switch that is set to what the reader answers."""
+
+    def read() -> object:
+        answer = reader()
+        return tuple(answer) if type(answer) is list else answer
+
+    return Switch((reader,), (setter,), read, lambda to: [(setter, ([*to] if type(to) is tuple else to,))])
+
+
+def _pairs() -> dict[str, Switch]:
+    """The switches of kernels that this torch has, by the names of their readers."""
     found = {name: internals.c_functions((name, setter)) for name, setter in _NAMES.items()}
-    return {name: (pair[0], pair[1]) for name, pair in found.items() if len(pair) == 2}
+    return {name: _of_one_answer(*pair) for name, pair in found.items() if len(pair) == 2}
 
 
-SWITCHES = _pairs()
+def _anomaly() -> tuple[bool, bool]:
+    return torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+
+
+def _of_autograd() -> dict[str, Switch]:
+    """The switches of autograd: anomaly detection, and the error where saved tensors are to meet no hooks."""
+    detect = torch.set_anomaly_enabled
+    why, disable, enable = internals.why_no_saved_hooks, internals.disable_saved_hooks, internals.enable_saved_hooks
+    detecting = (torch.is_anomaly_enabled, torch.is_anomaly_check_nan_enabled)
+    return {
+        "anomaly": Switch(detecting, (detect,), _anomaly, lambda to: [(detect, to)]),
+        "saved hooks": Switch(
+            (why,), (disable, enable), why, lambda to: [(enable, ()) if to is None else (disable, (to,))]
+        ),
+    }
+
+
+SWITCHES = {**_pairs(), **_of_autograd()}
 #: those that say which kernels attention may take
 ATTENTION = tuple(name for name in SWITCHES if "sdp" in name)
 
@@ -65,7 +113,7 @@ def answers(host: Host, args: Args, answer: object) -> Callable[[], bool]:
 
 def guard_on(name: str, answer: object) -> GlobalState:
     """The switch is as it was."""
-    return GlobalState(answers(SWITCHES[name][0], (), answer), f"torch._C.{name}() is as it was")
+    return GlobalState(answers(SWITCHES[name].read, (), answer), f"the switch {name!r} is as it was")
 
 
 def _reading(name: str, reader: Host) -> Handler:
@@ -83,7 +131,8 @@ def rely_on_attention(space: Space, args: list[Value], kwargs: dict[str, Value])
 
 def install() -> None:
     """Register the models."""
-    for name, (reader, _) in SWITCHES.items():
-        register(reader, _reading(name, reader))
+    for name, switch in SWITCHES.items():
+        for reader in switch.readers:
+            register(reader, _reading(name, reader))
     register(torch.nn.functional.scaled_dot_product_attention, rely_on_attention)
     register(torch.nn.functional.multi_head_attention_forward, rely_on_attention)

@@ -48,7 +48,6 @@ def _with_torchs_signature(compile: Function) -> Function:
 def _as_stators(model: torch.nn.Module, asked: Kwargs) -> Kwargs:
     """The keywords of `torch.compile()` as those of `stator.compile()`; what is not heeded is said once."""
     keywords = dict(asked)
-    keywords.pop("isolate_recompiles", None)  # what Stator always does
     for name in ("dynamic_shapes", "shapes_spec"):
         if keywords.pop(name, None) is not None:
             if keywords.get("dynamic") is not None:

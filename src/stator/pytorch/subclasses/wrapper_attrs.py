@@ -17,6 +17,7 @@ from stator import errors
 from stator.models.classes.attr_dict import AttrDict
 from stator.models.containers.dict_table import Entry
 from stator.pytorch.fake.metadata import is_symbol
+from stator.pytorch.nesting import leaves_of
 from stator.pytorch.shapes.symbols import SymValue
 from stator.space.protocol import is_immutable
 from stator.space.value import Constant, Unsupported, Value
@@ -49,6 +50,12 @@ class WrapperAttrs(AttrDict):
                 self.given[name] = _attribute(space, owner, name, vars(owner.fake)[name])
             return self.given[name]
         return super().get_str(space, name)
+
+    def slot(self, space: Space, name: str) -> Value:
+        """A variable in `__slots__`, of a wrapper that an operation has made."""
+        if name not in self.given:
+            self.given[name] = _attribute(space, self.dict_owner, name, getattr(self.dict_owner.fake, name))
+        return self.given[name]
 
     def set_str(self, space: Space, name: str, item: Value) -> None:
         self._refuse(name)
@@ -90,7 +97,23 @@ def _plain(space: Space, owner: Any, item: Host, *steps: int | str) -> Value:
         for step in steps:
             node = owner.recorder.nodes.part(node, step)
         return SymValue.computed(owner.recorder, item, node)
-    return space.fresh(item) if is_immutable(type(item)) else _Unknown(owner.cls, str(steps[0]))
+    if is_immutable(type(item)):
+        return space.fresh(item)
+    return _description(space, item) or _Unknown(owner.cls, str(steps[0]))
+
+
+def _description(space: Space, item: Host) -> Value | None:
+    """An object of torch's own in which a wrapper is described: what it holds is as in the fake wrapper.
+
+    Sizes that are symbols are not known by it.
+    """
+    if type(item).__module__.partition(".")[0] != "torch" or not hasattr(item, "__dict__"):
+        return None
+    value: Any = space.existing(item)
+    for name, part in vars(item).items():
+        if any(map(is_symbol, leaves_of(part))):
+            value.attr_dict(space).table.put(space, name, Constant(name), _Unknown(type(item), name))
+    return value
 
 
 class _Unknown(Value):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function, Host
     from stator.space.space import Space
 
-__all__ = ["call_hook", "function_handler", "intercept", "method_handler"]
+__all__ = ["call_hook", "function_handler", "importable", "intercept", "method_handler"]
 
 _known: dict[int, Handler] = {}
 _kept: list[Host] = []
@@ -102,7 +102,7 @@ def _tensor_function(host: Host, name: str) -> Handler | None:
 
 def function_handler(host: Host) -> Callable[[Space, list[Value], dict[str, Value]], Value]:
     """A function that becomes a `call_function` node."""
-    target = _importable(host)
+    target = importable(host)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         result = dispatched(space, host, args, kwargs)
@@ -111,7 +111,7 @@ def function_handler(host: Host) -> Callable[[Space, list[Value], dict[str, Valu
     return handler
 
 
-def _importable(host: Host) -> Any:
+def importable(host: Host) -> Any:
     """The function; or the operator of its name, where that names another function, or none, in torch."""
     name = getattr(host, "__name__", "")
     if getattr(internals.VariableFunctions, name, None) is host and getattr(torch, name, None) is not host:
@@ -132,8 +132,9 @@ def method_handler(host: Host, name: str) -> Handler:
         overridden = dispatched(space, host, args, kwargs)
         if overridden is not None:
             return overridden
-        result = record(space, Call(host, kind, target, swap), args, kwargs)
-        if name not in tables.METADATA and not _is_expected(result):
+        call = Call(host, kind, target, swap)
+        result = record(space, call, args, kwargs)
+        if call.composed is None and name not in tables.METADATA and not _is_expected(result):
             raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(host), "it gives no tensor"))
         return result
 
@@ -149,6 +150,9 @@ def _refusal(host: Host, name: str) -> Handler:
     make = tables.REFUSED[name]
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        tensor: Any = args[0].force() if args else None
+        if getattr(tensor, "composed", False):
+            return tensor.perform(space, host, args, kwargs)  # type: ignore[no-any-return]
         raise Unsupported(make(describe_callable(host)))
 
     return handler

@@ -6,6 +6,7 @@ those inside. It is *traceable* if `__tensor_flatten__` says which they are, and
 
 from __future__ import annotations
 
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,17 +14,21 @@ import torch
 from stator.pytorch import internals
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from stator.pytorch.types import Host
 
 __all__ = [
     "PLAIN_CLASSES",
     "WRAPPER_METHODS",
     "has_dispatch",
+    "holds_opaque",
     "inner_tensors",
     "is_plain_class",
     "is_traceable",
     "is_wrapper",
     "overrides_functions",
+    "slots_of",
 ]
 
 #: classes whose instances behave as plain tensors do
@@ -71,6 +76,17 @@ def inner_tensors(wrapper: Host) -> dict[str, Host]:
         names, _ = wrapper.__tensor_flatten__()
         parts = {name: getattr(wrapper, name) for name in names}  # some hold opaque objects as well
         return {name: part for name, part in parts.items() if isinstance(part, torch.Tensor)}
+
+
+def holds_opaque(cls: type) -> bool:
+    """Whether wrappers of the class have what they hold in `__slots__`, where C++ code finds it."""
+    return issubclass(cls, torch.Tensor) and is_wrapper(cls) and bool(slots_of(cls))
+
+
+def slots_of(cls: type) -> Collection[str]:
+    """The names in `__slots__` of a subclass."""
+    own = [vars(base) for base in cls.__mro__ if base is not torch.Tensor and issubclass(base, torch.Tensor)]
+    return {name for members in own for name, found in members.items() if type(found) is MemberDescriptorType}
 
 
 def _raw(cls: type, name: str) -> object:

@@ -64,8 +64,7 @@ _GUARDED += ("is_autocast_cache_enabled", "_get_deterministic_algorithms", "_is_
 _GUARDED += ("_get_deterministic_algorithms_warn_only", "_is_torch_function_enabled")
 _GUARDED += ("_len_torch_dispatch_stack", "_is_torch_function_all_disabled")
 #: readers of other state: what they answer is guarded by itself
-_READERS: tuple[str, ...] = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "_get_default_device")
-_READERS += ("_is_autocast_available", "_get_float32_matmul_precision")
+_READERS: tuple[str, ...] = ("_get_default_device", "_is_autocast_available", "_get_float32_matmul_precision")
 
 
 def _reader(host: Host, guarded: bool) -> Handler:
@@ -115,5 +114,7 @@ def install() -> None:
     register(internals.log_api_usage_once, _answer(NONE))
     register(internals.tracing_state, _answer(NONE))
     register(internals.is_tracing, _answer(FALSE))
+    for host in (internals.dispatch_mode, internals.unset_dispatch_mode):
+        register(host, _answer(NONE))  # such a mode is another tracer
     INTERCEPTS.append(intercept_constant)
     switches.install()

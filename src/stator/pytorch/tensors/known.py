@@ -2,6 +2,9 @@
 
 Their contents are computed for real when somebody asks, and the scalars are guarded then. So `torch.tensor([1, 2])`
 gives its list, and a size that was divided by `torch.div` breaks nothing.
+
+A branch, which would break the graph, may ask for more: for the integers that an object holds as an attribute, such as
+the time steps of a scheduler (`if scheduler.timesteps[0] > 500`). Where they have been seen to change, it breaks.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ import torch
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate
 from stator.guards.interned import Interned
+from stator.guards.source import AttrSource
+from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.inputs import is_member
 from stator.pytorch.shapes import dynamism
 from stator.pytorch.tensors.lowering import fill
@@ -22,7 +27,7 @@ from stator.pytorch.tensors.tensor import TensorValue
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import Operation
-    from stator.pytorch.types import Nested, Number
+    from stator.pytorch.types import Nested
     from stator.space.value import Value
 
 __all__ = ["contents"]
@@ -32,11 +37,15 @@ _MOST = 1024
 _DEPTH = 64
 
 
-def contents(recorder: Recorder, value: Value) -> torch.Tensor | None:
-    """A real tensor equal to the traced one, or None where its contents are not known."""
+def contents(recorder: Recorder, value: Value, branch: bool = False) -> torch.Tensor | None:
+    """A real tensor equal to the traced one, or None where its contents are not known.
+
+    Args:
+        branch: whether the program branches on them.
+    """
     if not isinstance(value, TensorValue):
         return None
-    search = _Search(recorder)
+    search = _Search(recorder, branch)
     with torch.no_grad():
         found = search.computed(value, _DEPTH)
     if found is not None:
@@ -48,8 +57,9 @@ def contents(recorder: Recorder, value: Value) -> torch.Tensor | None:
 class _Search:
     """Computes the contents of one tensor; `members` are the existing tensors it has read."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, branch: bool) -> None:
         self.recorder = recorder
+        self.branch = branch
         self.members: list[TensorValue] = []
         self.done: dict[int, Nested] = {}
 
@@ -72,12 +82,21 @@ class _Search:
     def member(self, value: TensorValue) -> torch.Tensor | None:
         """The contents of a module's buffer of one element, if they have not been seen to change."""
         meta = value.meta
-        if meta is None or meta.shape != () or meta.device.type != "cpu" or meta.requires_grad or not is_member(value):
+        if meta is None or meta.symbolic or meta.device.type != "cpu" or meta.requires_grad:
+            return None
+        is_scalar = meta.shape == () and is_member(value)
+        if not is_scalar and not (self.branch and _is_setting(value) and self.is_unwritten(value)):
             return None
         if not dynamism.contents_stay(self.recorder.trace, value):
             return None
         self.members.append(value)
         return value.host.detach().clone()
+
+    def is_unwritten(self, value: TensorValue) -> bool:
+        """Whether nothing in the memory of an existing tensor has been written."""
+        effects = self.recorder.effects
+        hosts = [root.host for root in effects.rewritten if root.host is not None]
+        return not effects.acts and all(storage_of(host) != storage_of(value.host) for host in hosts)
 
     def is_simple(self, value: TensorValue, operation: Operation) -> bool:
         """Whether the operation depends on its operands alone, and is worth running."""
@@ -99,17 +118,23 @@ class _Search:
             return None
 
 
+def _is_setting(value: TensorValue) -> bool:
+    """Whether it is a tensor of a few integers that an object holds: such a one tends to stay as it is."""
+    small = not (value.dtype.is_floating_point or value.dtype.is_complex) and math.prod(value.shape) <= _MOST
+    return small and (type(value.source) is AttrSource or is_member(value))
+
+
 def _same_contents(member: TensorValue) -> Guard:
     assert member.source is not None
-    number = member.host.item()
-    return Predicate((member.source,), _Holds(number), f"{member.source.expr()}.item() == {number}")
+    numbers = member.host.tolist()
+    return Predicate((member.source,), _Holds(repr(numbers)), f"{member.source.expr()}.tolist() == {numbers}")
 
 
 class _Holds(Interned):
-    """Whether a tensor of one element holds the number."""
+    """Whether a tensor holds the numbers that make this text."""
 
-    def __init__(self, number: Number) -> None:
-        self.number = number
+    def __init__(self, text: str) -> None:
+        self.text = text
 
     def __call__(self, tensor: torch.Tensor) -> bool:
-        return bool(tensor.item() == self.number)
+        return repr(tensor.tolist()) == self.text

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Args, Function, Host, Kwargs, Nested, Number, OperandMeta
     from stator.space.space import Space
 
-__all__ = ["NUMBER_TYPES", "STAND_INS", "Call", "Operand", "fill", "lower_call"]
+__all__ = ["NUMBER_TYPES", "OPAQUE", "STAND_INS", "Call", "Lowering", "Operand", "fill", "lower_call"]
 
 #: other libraries' types of numbers, with what makes Python's own of them where torch takes them for that
 NUMBER_TYPES: dict[type, Callable[[Host], Number]] = {}
@@ -38,6 +38,8 @@ _MIND_FLOATS = (internals.TensorBase.__setitem__,)
 _NUMBERS = (int, float, complex, bool)
 _PLAIN = frozenset({int, float, complex, bool, str, type(None), type(...)})
 _ATOMS = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+#: classes of objects that only torch's own Functions are given, as they are (device meshes)
+OPAQUE: set[type] = set()
 
 
 class Operand:
@@ -59,7 +61,7 @@ class Call:
     """
 
     __slots__ = (
-        *("acts", "args", "exact", "function", "generator", "key", "kind", "kwargs"),
+        *("acts", "args", "composed", "exact", "function", "generator", "key", "kind", "kwargs"),
         *("metas", "only_raises", "operands", "reads_history", "swap", "target"),
     )
 
@@ -74,6 +76,8 @@ class Call:
         #: it goes through what autograd has recorded of its operands, and uses it up
         self.reads_history = False
         self.exact = True
+        #: an operand that no graph has (see `stator.pytorch.composed`): it says what the operation is
+        self.composed: Any = None
         #: the random generator that it is given to draw from
         self.generator: Value | None = None
         self.args: Args = ()
@@ -148,6 +152,8 @@ class Lowering:
             self.call.metas.append(meta)
             if meta is None:
                 self.memorable = False
+                if getattr(value, "composed", False):
+                    self.call.composed = value
         return Operand(index), (Operand, index)
 
     def sequence(self, value: Host) -> tuple[Nested, object]:

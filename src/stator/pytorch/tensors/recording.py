@@ -22,17 +22,34 @@ __all__ = ["record", "record_method"]
 #: how operations word that they cannot be run on symbolic sizes at all
 _STATIC_ONLY = ("on tensor with symbolic sizes", "expected to contain only concrete integers")
 
+#: functions all of whose operands are sizes: `torch.zeros(2, batch_sizes[0])`
+_OF_SIZES = frozenset({torch.zeros, torch.ones, torch.empty, torch.rand, torch.randn})
+
 
 def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Record a call with these arguments; the program's own errors are raised in it."""
     lower_call(space, call, args, kwargs)
+    if call.composed is not None:
+        return call.composed.perform(space, call.function, args, kwargs)
+    if call.operands and call.function in _OF_SIZES:
+        call = with_numbers(space, call) or call  # a number read elsewhere is the same number here
     try:
         return _recorded(space, call)
     except Unsupported as e:
-        again = with_numbers(space, call) if isinstance(e.brk, errors.DataDependentValue) else None
+        again = with_numbers(space, call) if _reads_number(e.brk) else None
         if again is None:
             raise
     return _recorded(space, again)
+
+
+def _reads_number(brk: errors.Break) -> bool:
+    """Whether an operation failed because it has to know a number that is in a tensor."""
+    return isinstance(brk, errors.DataDependentValue) or _is_static_only(brk)
+
+
+def _is_static_only(brk: errors.Break) -> bool:
+    """Whether an operation failed because it takes no symbols."""
+    return isinstance(brk, errors.UnsupportedTensorOperation) and any(words in brk.why for words in _STATIC_ONLY)
 
 
 def _recorded(space: Space, call: Call) -> Value:
@@ -40,15 +57,22 @@ def _recorded(space: Space, call: Call) -> Value:
     recorder = space.trace.recorder
     try:
         return recorder.record(call)
-    except Failure as failure:
+    except Failure as e:
+        failure: Failure | None = e
+    except Unsupported as e:
+        if _is_static_only(e.brk):
+            recorder.shapes.need_numbers(call.operands)
+        raise
+    # Not while the failure is being handled: it would be the context of the program's own error, and the traceback of
+    # each would hold the other, with all frames of the tracer and the program's tensors, until the next collection.
+    assert failure is not None
+    try:
         if any(words in str(failure.error) for words in _STATIC_ONLY):
             recorder.shapes.need_numbers(call.operands)
         rely_on_all(call.operands)
-        raise eager_error(space, call, failure) from None
-    except Unsupported as e:
-        if isinstance(e.brk, errors.UnsupportedTensorOperation) and any(words in e.brk.why for words in _STATIC_ONLY):
-            recorder.shapes.need_numbers(call.operands)
-        raise
+        raise eager_error(space, call, failure)
+    finally:
+        failure = None
 
 
 def record_method(space: Space, name: str, *args: object, **kwargs: object) -> Any:

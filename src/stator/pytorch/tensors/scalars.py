@@ -61,9 +61,13 @@ def _place(recorder: Recorder, tensor: TensorValue) -> Any:
     return id(recorder.nodes.graph), operation.function, operation.key, tuple(operation.operands), tensor.path
 
 
-def known_as(space: Space, conversion: Function, value: Value) -> Value | None:
-    """What `conversion` makes of a tensor made from constants in the trace (torch.tensor(3)); None for any other."""
-    real = contents(space.trace.recorder, value)
+def known_as(space: Space, conversion: Function, value: Value, branch: bool = False) -> Value | None:
+    """What `conversion` makes of a tensor whose contents are known (torch.tensor(3)); None for any other.
+
+    Args:
+        branch: whether the program branches on it.
+    """
+    real = contents(space.trace.recorder, value, branch)
     return None if real is None else _converted(space, conversion, real)
 
 

@@ -11,7 +11,7 @@ from stator.pytorch.autograd.spent import graph_output
 from stator.pytorch.objects.leaves import keep_leaf
 from stator.pytorch.subclasses.examination import examine
 from stator.pytorch.tensors.attributes import assign, read
-from stator.pytorch.tensors.classes import PLAIN_CLASSES
+from stator.pytorch.tensors.classes import PLAIN_CLASSES, is_wrapper, slots_of
 from stator.pytorch.tensors.specials import unbind
 from stator.pytorch.tensors.subclass import as_plain, has_overrides, overridden_attribute
 
@@ -31,6 +31,9 @@ class Slots:
     def get_field(self, space: Space, tensor: TensorValue, name: str) -> Value | None:
         """`tensor.name`, a C-level attribute, or None to read that of the existing tensor."""
         if tensor.cls not in PLAIN_CLASSES or tensor.recorder.state.modes.entered:
+            if is_wrapper(tensor.cls) and name in slots_of(tensor.cls):
+                held: Value = tensor.attr_dict(space).slot(space, name)
+                return held
             found = overridden_attribute(space, tensor, name)
             if found is not None:
                 return found

@@ -68,7 +68,7 @@ def _data(host: Host, branch: bool) -> Any:
             raise space.error(TypeError, "only integer tensors of a single element can be converted to an index")
         found = None
         if len(args) == 1 and not kwargs:
-            found = known_as(space, host, tensor)
+            found = known_as(space, host, tensor, branch)
             if found is None and kind is not None and isinstance(tensor, TensorValue):
                 found = as_number(space, tensor, kind)
         if found is not None:

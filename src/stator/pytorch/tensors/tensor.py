@@ -14,7 +14,7 @@ from stator.pytorch.subclasses.wrapper_attrs import WrapperAttrs
 from stator.pytorch.tensors.classes import PLAIN_CLASSES, has_dispatch, is_traceable, is_wrapper
 from stator.space.identity.aliasing import used_as_key
 from stator.space.identity.keys import IdentityKey
-from stator.space.value import Unsupported, Value
+from stator.space.value import NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,6 +41,8 @@ class TensorValue(Value):
 
     __slots__ = ("_attrs", "_fake", "_node", "fields", "host", "meta", "operation", "path", "recorder", "root")
     CACHED_WEAKLY = True
+    #: whether it is in no graph itself, but as the tensors that it is made of (see `stator.pytorch.composed`)
+    composed = False
 
     def __init__(self, recorder: Recorder, cls: type, meta: TensorMeta | None) -> None:
         self.cls = cls
@@ -112,6 +114,12 @@ class TensorValue(Value):
     def identity(self, space: Space) -> Any:
         return self if self.host is None else self.host
 
+    def as_existing(self, space: Space) -> Any:
+        """As for all objects, but without a guard: each call has tensors of its own, which are not told apart."""
+        if self.source is None or self.root in self.recorder.effects.written:
+            raise NotKnown(self)
+        return self.host
+
     def key(self, space: Space) -> Any:
         used_as_key(space, self)
         return IdentityKey(self.identity(space))
@@ -156,6 +164,8 @@ class TensorValue(Value):
             writer.name_value(self, name)
             for line in rebound.lines(writer, name, self.requires_grad):
                 writer.line(line)
+        elif self.composed:
+            name = self.made(writer)
         elif self.cls is torch.Tensor or is_wrapper(self.cls):
             if not (self.cls is torch.Tensor or is_traceable(self.cls) or self.recorder.keeps_order):
                 return super().reconstruct(writer)
@@ -170,6 +180,10 @@ class TensorValue(Value):
             for key, value in self.fields.items():
                 writer.line(f"{name}.{key} = {writer.expr(value)}")
         return name
+
+    def made(self, writer: Writer) -> str:
+        """The name of one that generated code makes of the tensors it is made of."""
+        raise NotImplementedError
 
     def effects(self, writer: Writer) -> list[str]:
         assert self.source is not None

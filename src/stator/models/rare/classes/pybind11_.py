@@ -23,7 +23,17 @@ from stator.space.attributes import attribute_name
 from stator.space.facts import fixed
 from stator.space.host_types import Host
 from stator.space.operands import bool_value
-from stator.space.protocol import MODELS, NONE, NOT_IMPLEMENTED, Handler, builtin, models, register
+from stator.space.protocol import (
+    MODELS,
+    NONE,
+    NOT_IMPLEMENTED,
+    Handler,
+    builtin,
+    handler_of,
+    is_immutable,
+    models,
+    register,
+)
 from stator.space.space import Space
 from stator.space.value import Constant, Known, Unsupported, Value
 
@@ -38,16 +48,9 @@ _OF_MEMBERS = frozenset(
 
 @models(INSTANCE_METHOD)
 class InstanceMethod(Named):
-    """A callable that is a method where a class has it (`PyInstanceMethod_Type`), known by identity."""
+    """A callable that is a method where a class has it (`PyInstanceMethod_Type`)."""
 
     __slots__ = ()
-    ALWAYS_EXISTING = True
-
-    @classmethod
-    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
-        self = cls(host, source)
-        space.guard_identity(self)
-        return self
 
     def function(self, space: Space) -> Value:
         """The callable."""
@@ -132,11 +135,16 @@ def _model(meta: type) -> None:
         )
 
     def call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        """An object is made in C++: nothing is known of it, unless it is a member of an enumeration."""
+        """An object is made in C++: of its class there is a model, or it is immutable or a member of an enumeration."""
         cls, *rest = [arg.force() for arg in args]
         host: type = cls.as_host(space)
-        if _is_enumeration(host) and not kwargs and all(isinstance(arg, Constant) for arg in rest):
-            return space.run_known(host, rest)
+        handler = handler_of(host)
+        made = None if handler is None else handler(space, rest, kwargs)
+        if made is not None:
+            return made
+        given = [*rest, *[arg.force() for arg in kwargs.values()]]
+        if (is_immutable(host) or (_is_enumeration(host) and not kwargs)) and all(arg.constant for arg in given):
+            return space.run_known(host, rest, kwargs)
         raise Unsupported(errors.UnsupportedCCall(class_name(host)))
 
     register(class_dict(meta)["__call__"], call)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from stator.pytorch import internals
+from stator.pytorch.fake.modes import Listing
 from stator.pytorch.higher_order.body import Body, by_name, record_operator, unflatten
 from stator.pytorch.higher_order.loops import check_carried, check_tensors, slices
 from stator.space.value import Value
 
 if TYPE_CHECKING:
     from stator.pytorch.graph.subgraph import GraphOperand
-    from stator.pytorch.types import Args, GraphValue, Kwargs, Nested, Operator
+    from stator.pytorch.types import GraphValue, Operator
     from stator.space.space import Space
 
 _NAME = "associative_scan"
@@ -42,18 +42,6 @@ def trace(space: Space, operator: Operator, args: list[Value], kwargs: dict[str,
 
 
 def _is_pointwise(space: Space, graph: GraphOperand, inputs: list[GraphValue]) -> bool:
-    with space.trace.recorder.fakes.executor.mode, torch.no_grad(), _Pointwise() as seen:
+    with space.trace.recorder.fakes.executor.mode, torch.no_grad(), Listing() as seen:
         graph.fake(*[value.fake for value in inputs])
-    return seen.all
-
-
-class _Pointwise(internals.TorchDispatchMode):
-    """Notes whether all operators are pointwise."""
-
-    all = True
-
-    def __torch_dispatch__(
-        self, func: Operator, types: object, args: Args = (), kwargs: Kwargs | None = None
-    ) -> Nested:
-        self.all = self.all and torch.Tag.pointwise in func.tags
-        return func(*args, **(kwargs or {}))
+    return all(torch.Tag.pointwise in operator.tags for operator, _, _ in seen.found)

@@ -53,7 +53,7 @@ def _traced(space: Space, role: str, function: Value, query: TensorValue, first:
     with space.trace.recorder.fakes.executor.mode:
         likes = [*(first or []), *[query.fake.new_empty((), dtype=torch.int32) for _ in range(4)]]
     with space.trace.extension(ScalarIndexing).by_operator():
-        body.trace(function, [body.example(like) for like in likes])
+        body.trace(function, [body.graph.example(like) for like in likes])
     if len(body.leaves) != 1 or not isinstance(body.leaves[0], TensorValue) or body.leaves[0].shape:
         raise body.refuse("does not give a tensor without dimensions")
     return body

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stator.errors import Break
     from stator.pytorch.types import Host
 
-__all__ = ["intercept"]
+__all__ = ["intercept", "is_left_whole"]
 
 _FOLDER = os.path.join(os.path.dirname(torch.__file__), "distributed", "")
 #: what programs call; files elsewhere in the folder (DDP, FSDP, DTensor) call code of the program's
@@ -28,7 +28,7 @@ _FILES = frozenset(
 
 def intercept(host: Host) -> Handler | None:
     """How a function of torch.distributed is handled (see protocol.INTERCEPTS)."""
-    if host.__code__.co_filename not in _FILES:
+    if not is_left_whole(host.__code__):
         return None
     name = public_name(host)
 
@@ -36,6 +36,11 @@ def intercept(host: Host) -> Handler | None:
         return errors.CollectiveCall(name, met.reason)
 
     return traced_or_whole(host, breaks, _belongs)
+
+
+def is_left_whole(code: CodeType) -> bool:
+    """Whether code belongs to a function that is traced or left to Python as a whole."""
+    return code.co_filename in _FILES
 
 
 def _belongs(code: CodeType) -> bool:

@@ -1,0 +1,114 @@
+"""What compile() calls with equal settings share: the entries that fit, and what traces have learnt of a code object.
+
+So 48 equal layers that are compiled one by one are one trace: the second one's first call finds the first one's entry.
+
+    for layer in model.layers:
+        layer.compile(backend="inductor")
+
+Each call keeps its own cache, in which it looks first, and its own limits: none can use up another's.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Hashable
+from types import CodeType, MethodType
+from typing import TYPE_CHECKING, Any
+
+from stator._core import Entry, Region
+from stator.bytecode.by_code import ByCode
+from stator.bytecode.continuation import unvaried
+
+if TYPE_CHECKING:
+    from stator.compiler.region import Asked, CompileRegion
+    from stator.config import Config
+    from stator.space.host_types import Host
+
+#: the pools of the compile regions alive, by their settings
+_POOLS: weakref.WeakValueDictionary[Hashable, Pool] = weakref.WeakValueDictionary()
+#: those of backends that have a name, which always live: `compile(f)(x)` may be in a loop
+_LASTING: dict[Hashable, Pool] = {}
+
+
+class Pool:
+    """The compile regions of one kind, or a single one that keeps to itself.
+
+    Args:
+        kept: how many entries of a code object are kept when the compile regions are gone that have made them.
+        isolated: there is to be one compile region only.
+    """
+
+    def __init__(self, *, kept: int = 0, isolated: bool = False) -> None:
+        self.isolated = isolated
+        self._regions: weakref.WeakSet[CompileRegion] = weakref.WeakSet()
+        self._states = ByCode[dict[object, Any]]()
+        self._kept = Region()
+        self._most_kept = kept
+
+    def join(self, compile_region: CompileRegion) -> None:
+        """One more compile region is of this kind."""
+        self._regions.add(compile_region)
+
+    def state_of(self, code: CodeType) -> dict[object, Any]:
+        """What earlier traces of this code left for the next (which sizes vary …)."""
+        return self._states.of(unvaried(code), lambda code: {})
+
+    def add(self, code: CodeType, entry: Entry) -> None:
+        """A compile region has made an entry."""
+        if len(self._kept.entries(code)) < self._most_kept:
+            self._kept.add(code, entry)
+
+    def forget(self) -> None:
+        """Forget what traces have learnt and made."""
+        self._states.clear()
+        self._kept.clear()
+
+    def entry_for(self, code: CodeType, function: Host, args: list[Host], *, beside: CompileRegion) -> Entry | None:
+        """An entry of another compile region that is for this call too, if there is one."""
+        tried = set(beside.region.entries(code))
+        for region in (self._kept, *(other.region for other in list(self._regions))):
+            for entry in reversed(region.entries(code)):
+                if entry not in tried and entry.target is not None and _passes(entry, function, args):
+                    return entry
+                tried.add(entry)
+        return None
+
+
+def pool_of(
+    config: Config, asked: Asked, *, fullgraph: bool, dynamic: bool | None, given: frozenset[str], backend: Host
+) -> Pool:
+    """The pool of compile regions with these settings; one of its own where settings can't be compared."""
+    name, mode, options = asked
+    wanted = backend if isinstance(name, str) else _identity(name)
+    try:
+        key = (config, wanted, mode, frozenset(options.items()), fullgraph, dynamic, given)
+        pool = _POOLS.get(key)
+    except TypeError:  # an option that is a list, say
+        return Pool(isolated=True)
+    if pool is None:
+        pool = _POOLS[key] = Pool(kept=config.recompile_limit if isinstance(name, str) else 0)
+        if isinstance(name, str):
+            _LASTING[key] = pool
+    return pool
+
+
+def forget_all() -> None:
+    """Forget what the pools keep."""
+    for pool in list(_POOLS.values()):
+        pool.forget()
+
+
+def _identity(backend: Host) -> Hashable:
+    """A backend that is no name. Two that are equal by a comparison of their own may still differ."""
+    if isinstance(backend, MethodType):
+        return id(backend.__self__), id(backend.__func__)
+    return id(backend)
+
+
+def _passes(entry: Entry, function: Host, args: list[Host]) -> bool:
+    if entry.prologue is not None:
+        try:
+            entry.prologue()
+        except Exception:
+            return False
+    return isinstance(entry.program.run(function, tuple(args)), tuple)

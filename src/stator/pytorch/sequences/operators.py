@@ -1,0 +1,90 @@
+"""The functions of torch that read lengths: packing, unpacking, recurrent layers on packed input, the loss of CTC."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from stator.pytorch import internals
+from stator.pytorch.sequences.reading import Reading, new_size
+
+__all__ = ["CTC", "CTC_OF_NUMBERS", "PACK", "PAD", "RECURRENT"]
+
+_C: Any = internals.VariableFunctions
+
+
+def _packed(given: torch.Tensor, lengths: torch.Tensor, batch_first: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    return given.new_empty((new_size(), *given.shape[2:])), lengths.new_empty((new_size(),))
+
+
+def _padded(
+    data: torch.Tensor, batch_sizes: torch.Tensor, batch_first: bool, padding: float, length: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    batch = new_size()
+    padded = data.new_empty((length, batch, *data.shape[1:]))
+    return padded.transpose(0, 1) if batch_first else padded, batch_sizes.new_empty((batch,))
+
+
+def _lstm_like(data: torch.Tensor, batch_sizes: torch.Tensor, hx: list[torch.Tensor], *rest: Any) -> Any:
+    directions = 2 if rest[-1] else 1
+    output = data.new_empty((data.shape[0], directions * hx[0].shape[-1]))
+    return output, *[torch.empty_like(state) for state in hx]
+
+
+def _rnn_like(data: torch.Tensor, batch_sizes: torch.Tensor, hx: torch.Tensor, *rest: Any) -> Any:
+    return _lstm_like(data, batch_sizes, [hx], *rest)
+
+
+def _loss(log_probs: torch.Tensor, *rest: Any) -> torch.Tensor:
+    unreduced = log_probs.dim() == 3 and rest[-2] == 0
+    return log_probs.new_empty((log_probs.shape[1],) if unreduced else ())
+
+
+PACK = Reading(
+    "pack",
+    "(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)",
+    internals.pack_padded_sequence,
+    _packed,
+    (0,),
+)
+PAD = Reading(
+    "pad",
+    "(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding, SymInt length) -> (Tensor, Tensor)",
+    internals.pad_packed_sequence,
+    _padded,
+    (0,),
+)
+
+
+def _ctc(name: str, lengths: str) -> Reading:
+    schema = (
+        f"(Tensor log_probs, Tensor targets, {lengths} input_lengths, {lengths} target_lengths, int blank, "
+        "int reduction, bool zero_infinity) -> Tensor"
+    )
+    return Reading(name, schema, _C.ctc_loss, _loss, (0,))
+
+
+#: with lengths that are tensors, and with such as are numbers
+CTC, CTC_OF_NUMBERS = _ctc("ctc_loss", "Tensor"), _ctc("ctc_loss_of_numbers", "int[]")
+_REST = "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
+#: by the function of torch
+RECURRENT = {
+    _C.lstm: Reading(
+        "lstm",
+        f"(Tensor data, Tensor batch_sizes, Tensor[] hx, {_REST}) -> (Tensor, Tensor, Tensor)",
+        _C.lstm,
+        _lstm_like,
+        (0, 2, 3),
+    ),
+    **{
+        host: Reading(
+            host.__name__,
+            f"(Tensor data, Tensor batch_sizes, Tensor hx, {_REST}) -> (Tensor, Tensor)",
+            host,
+            _rnn_like,
+            (0, 2, 3),
+        )
+        for host in (_C.gru, _C.rnn_tanh, _C.rnn_relu)
+    },
+}

@@ -1,0 +1,117 @@
+"""Operators in the place of torch functions whose C++ code reads numbers out of a tensor.
+
+    packed = pack_padded_sequence(x, lengths)       # as many rows as there are in `lengths`, which no fake tensor knows
+
+Fake tensors cannot run such a function, nor can AOTAutograd. The operator in its place can: its fake result has symbols
+for the sizes that are known when the graph runs, its kernel is the function itself, and so is what computes gradients,
+as an operator that runs the function again. A backend that runs the operations as they were recorded is given torch's
+function.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.library
+
+from stator.pytorch.nesting import map_leaves, tensors_in
+
+if TYPE_CHECKING:
+    from stator.pytorch.types import Args, Function, Nested, Operator
+
+__all__ = ["Reading", "new_size"]
+
+
+class Reading:
+    """What is known of one such function.
+
+    Attributes:
+        name: of the operator, in torch's library.
+        schema: its parameters and results, as torch writes them.
+        real: the function.
+        fake: what it gives for fake tensors.
+        differentiable: the positions of the parameters that have gradients.
+    """
+
+    def __init__(self, name: str, schema: str, real: Function, fake: Function, differentiable: tuple[int, ...]) -> None:
+        self.name = name
+        self.schema = schema
+        self.real = real
+        self.fake = fake
+        self.differentiable = differentiable
+
+    @functools.cached_property
+    def operator(self) -> Operator:
+        """The operator, registered when it is first used."""
+        library: Any = torch.library.Library("stator", "FRAGMENT")
+        parameters, _, _ = self.schema.partition(" -> ")
+        library.define(f"{self.name}{self.schema}")
+        library.define(f"{self.name}_backward(Tensor[] grads, {parameters[1:]} -> Tensor[]")
+        for name, kernel, fake in (
+            (self.name, self.real, self.fake),
+            (f"{self.name}_backward", self._gradients, self._fake_gradients),
+        ):
+            library.impl(name, kernel, "CompositeExplicitAutograd")
+            torch.library.register_fake(f"stator::{name}", fake, lib=library)
+        torch.library.register_autograd(f"stator::{self.name}", self._backward, setup_context=self._set_up, lib=library)
+        self._library = library  # which undoes all that when it is let go of
+        return getattr(torch.ops.stator, self.name).default
+
+    def _set_up(self, ctx: Any, inputs: Args, output: Nested) -> None:
+        tensors = [*tensors_in(inputs)]
+        places = iter(range(len(tensors)))
+        ctx.save_for_backward(*tensors)
+        ctx.places = map_leaves(lambda leaf: _Place(next(places)) if isinstance(leaf, torch.Tensor) else leaf, inputs)
+        ctx.results = [*tensors_in(output)]
+
+    def _backward(self, ctx: Any, *grads: torch.Tensor | None) -> Nested:
+        saved = ctx.saved_tensors
+        inputs = map_leaves(lambda leaf: saved[leaf.index] if isinstance(leaf, _Place) else leaf, ctx.places)
+        given = [
+            torch.zeros_like(result) if grad is None else grad
+            for grad, result in zip(grads, ctx.results, strict=True)
+            if result.dtype.is_floating_point
+        ]
+        made = iter(getattr(torch.ops.stator, f"{self.name}_backward")(given, *inputs))
+        return tuple(
+            map_leaves(lambda leaf: next(made), item) if place in self.differentiable else None
+            for place, item in enumerate(inputs)
+        )
+
+    def _wanted(self, inputs: Args) -> list[torch.Tensor]:
+        return [*tensors_in([inputs[place] for place in self.differentiable])]
+
+    def _gradients(self, grads: list[torch.Tensor], *inputs: Any) -> list[torch.Tensor]:
+        """The gradients of all tensors that have any, from those of the results that are no integers."""
+        with torch.enable_grad():
+            leaves = tuple(
+                map_leaves(_leaf, item) if place in self.differentiable else item for place, item in enumerate(inputs)
+            )
+            results = [result for result in tensors_in(self.real(*leaves)) if result.requires_grad]
+        wanted = self._wanted(leaves)
+        made = torch.autograd.grad(results, wanted, grads, allow_unused=True)
+        return [
+            (torch.zeros_like(leaf) if grad is None else grad).clone(memory_format=torch.contiguous_format)
+            for grad, leaf in zip(made, wanted, strict=True)
+        ]
+
+    def _fake_gradients(self, grads: list[torch.Tensor], *inputs: Any) -> list[torch.Tensor]:
+        return [torch.empty_like(t, memory_format=torch.contiguous_format) for t in self._wanted(inputs)]
+
+
+class _Place:
+    """Where a tensor that is saved stood among the arguments."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+def _leaf(item: Nested) -> Nested:
+    return item.detach().requires_grad_() if isinstance(item, torch.Tensor) else item
+
+
+def new_size() -> Any:
+    """A size that is known when the graph runs."""
+    return torch.library.get_ctx().new_dynamic_size()

@@ -1,0 +1,151 @@
+"""Distributed tensors in one process: traced as other wrappers are, with placements as constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.tensor import (
+    DTensor,
+    Partial,
+    Replicate,
+    Shard,
+    distribute_module,
+    distribute_tensor,
+    init_device_mesh,
+)
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+import stator
+from tests.pytorch.programs import assert_same
+
+
+@pytest.fixture
+def mesh(tmp_path: Path) -> Iterator[Any]:
+    """The mesh of this process alone."""
+    stator.reset()
+    made = not dist.is_initialized()
+    if made:
+        dist.init_process_group("gloo", init_method=f"file://{tmp_path / 'store'}", rank=0, world_size=1)
+    yield init_device_mesh("cpu", (1,))
+    if made:
+        dist.destroy_process_group()
+
+
+def local(made: Any) -> Any:
+    return made.to_local() if isinstance(made, DTensor) else made
+
+
+def redistributed(mesh: Any) -> Callable[..., Any]:
+    def f(x: Any) -> Any:
+        made = DTensor.from_local(x, mesh, [Shard(0)], run_check=False) * 2
+        return made.redistribute(mesh, [Replicate()]).to_local()
+
+    return f
+
+
+def summed(mesh: Any) -> Callable[..., Any]:
+    return lambda x: DTensor.from_local(x, mesh, [Partial()]).redistribute(mesh, [Replicate()]).to_local().sin()
+
+
+def asked(mesh: Any) -> Callable[..., Any]:
+    def f(x: Any) -> Any:
+        made = DTensor.from_local(x, mesh, [Shard(0)]) * 2
+        placement = made.placements[0]
+        if made.placements == (Shard(0),) and placement.is_shard() and isinstance(placement, Shard):
+            made = made + placement.dim + made.device_mesh.ndim
+        assert Shard(1) != Replicate() and hash(Shard(1)) == hash(Shard(dim=1)) and Partial("max").reduce_op == "max"
+        return made.to_local(), str(placement)
+
+    return f
+
+
+def without_gradients(mesh: Any) -> Callable[..., Any]:
+    def f(x: Any) -> Any:
+        made = DTensor.from_local(x, mesh, [Replicate()])
+        with torch.no_grad():
+            return (made * 2).to_local(), made._local_tensor + 1
+
+    return f
+
+
+def full(mesh: Any) -> Callable[..., Any]:
+    return lambda x: DTensor.from_local(x, mesh, [Shard(0)]).sum(0).full_tensor()
+
+
+def linear(mesh: Any) -> Callable[..., Any]:
+    layer = distribute_module(nn.Linear(3, 4), mesh)
+    return lambda x: layer(DTensor.from_local(x, mesh, [Replicate()])).to_local()
+
+
+def parallel(mesh: Any) -> Callable[..., Any]:
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    return parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+
+
+PROGRAMS = [redistributed, summed, asked, without_gradients, full, linear, parallel]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("make", PROGRAMS, ids=lambda make: make.__name__)
+def test_a_program_on_distributed_tensors_is_one_graph(mesh: Any, make: Callable[..., Any], backend: str) -> None:
+    program = make(mesh)
+    compiled = stator.compile(program, backend=backend, fullgraph=True)
+    for rows in (4, 5, 7):
+        x, y = (torch.arange(3.0 * rows).reshape(rows, 3).requires_grad_() for _ in range(2))
+        wanted, found = program(x), compiled(y)
+        assert_same(found, wanted, f"{rows} rows", rtol=1e-5)
+        first = wanted[0] if isinstance(wanted, tuple) else wanted
+        if first.requires_grad:
+            first.sum().backward()
+            (found[0] if isinstance(found, tuple) else found).sum().backward()
+            torch.testing.assert_close(y.grad, x.grad)
+    assert stator.stats().graphs <= 2
+
+
+def test_inductor_compiles_one(mesh: Any) -> None:
+    program = parallel(mesh)
+    x = torch.randn(4, 3)
+    torch.testing.assert_close(stator.compile(program, backend="inductor", fullgraph=True)(x), program(x))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_distributed_tensors_are_inputs_and_results(mesh: Any, backend: str) -> None:
+    def f(d: Any) -> Any:
+        return (d * 2).sin()
+
+    compiled = stator.compile(f, backend=backend, fullgraph=True)
+    for rows in (4, 5, 7):
+        given = distribute_tensor(torch.randn(rows, 3), mesh, [Shard(0)])
+        found = compiled(given)
+        assert found.placements == f(given).placements
+        torch.testing.assert_close(found.to_local(), f(given).to_local())
+    assert stator.stats().graphs <= 3  # their sizes are part of how they are taken apart
+
+
+def test_another_placement_is_another_graph(mesh: Any) -> None:
+    def f(d: Any, placement: Any) -> Any:
+        return d.redistribute(placements=[placement]).to_local() * (2 if placement.is_shard() else 3)
+
+    compiled = stator.compile(f, backend="eager", fullgraph=True)
+    for before, after in ((Shard(0), Shard(1)), (Shard(0), Replicate()), (Replicate(), Shard(1)), (Shard(1), Shard(1))):
+        given = distribute_tensor(torch.ones(4, 4), mesh, [before])
+        torch.testing.assert_close(compiled(given, after), f(given, after))
+
+
+def test_the_inside_of_a_result_is_part_of_the_graph(mesh: Any) -> None:
+    def f(d: Any) -> Any:
+        made = d + 1
+        return made._spec.placements, made._local_tensor * 2, made._local_tensor is made._local_tensor, d._spec.mesh
+
+    compiled = stator.compile(f, backend="eager", fullgraph=True)
+    for rows in (4, 7):
+        given = distribute_tensor(torch.ones(rows, 3), mesh, [Shard(0)])
+        placements, inner, same, of = compiled(given)
+        assert placements == (Shard(0),) and same and of is mesh
+        torch.testing.assert_close(inner, torch.full((rows, 3), 4.0))

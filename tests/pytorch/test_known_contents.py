@@ -1,0 +1,94 @@
+"""Branches on integers that objects hold in tensors: they are guarded, until they have been seen to change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import stator
+from tests.pytorch.gradients import BACKENDS, alike, vector
+
+
+class Schedule:
+    """A schedule as libraries of diffusion models have it."""
+
+    def __init__(self) -> None:
+        self.steps = torch.tensor([75, 50, 25, 0])
+        self.table = torch.linspace(0.1, 1.0, 100)
+        self.count = torch.tensor([0])
+
+    def previous(self, step: Any) -> Any:
+        before = step - 25
+        return self.table[before] if before >= 0 else torch.tensor(1.0)
+
+
+class Switched(torch.nn.Module):
+    """A module with switches, as modules that observe have them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("enabled", torch.tensor([1, 0], dtype=torch.uint8))
+
+    def forward(self, x: Any) -> Any:
+        x = x * 2 if self.enabled[0] == 1 else x
+        return x if self.enabled[1] == 1 else x + 1
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_loop_over_steps_is_one_graph(backend: str) -> None:
+    schedule = Schedule()
+
+    def program(x: Any) -> Any:
+        for step in schedule.steps:
+            x = x * schedule.previous(step) + schedule.table[step]
+        return x
+
+    alike(lambda: (program, []), vector, backend=backend, breaks=0)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_switches_are_guarded(backend: str) -> None:
+    module = Switched()
+    alike(lambda: (module, []), vector, backend=backend, breaks=0)
+    compiled = stator.compile(module, backend=backend)
+    for enabled in ([1, 0], [0, 0], [0, 1], [1, 1]):
+        module.enabled.copy_(torch.tensor(enabled))
+        assert torch.equal(compiled(torch.ones(3)), module(torch.ones(3)))
+
+
+def test_with_inductor() -> None:
+    module = Switched()
+    alike(lambda: (module, []), vector, backend="inductor", sizes=(3, 5), breaks=0, tolerance=1e-6)
+
+
+def written_before(schedule: Schedule, x: Any) -> Any:
+    schedule.count += 1
+    return x + 1 if schedule.count > 2 else x - 1
+
+
+def written_after(schedule: Schedule, x: Any) -> Any:
+    x = x + 1 if schedule.count > 2 else x - 1
+    schedule.count += 1
+    return x
+
+
+def written_elsewhere(schedule: Schedule, x: Any) -> Any:
+    schedule.same.add_(1)
+    return x + 1 if schedule.count > 2 else x - 1
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("program", [written_before, written_after, written_elsewhere])
+def test_what_changes_breaks(program: Any, backend: str) -> None:
+    def results(wrap: Any) -> Any:
+        schedule = Schedule()
+        schedule.same = schedule.count.view(1, 1)
+        function = wrap(lambda x: program(schedule, x))
+        return [function(torch.zeros(1)).item() for _ in range(6)], schedule.count.item()
+
+    assert results(lambda fn: stator.compile(fn, backend=backend)) == results(lambda fn: fn)
+    stats = stator.stats()
+    assert [b.code for b in stats.breaks] == ["SB0201"]
+    assert stats.graphs <= 4

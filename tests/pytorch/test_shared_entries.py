@@ -1,0 +1,263 @@
+"""compile() calls of one code with equal settings share the entries that fit; their limits stay their own."""
+
+import functools
+import gc
+
+import pytest
+import torch
+from torch import nn
+
+import stator
+from stator.backends.registry import register_backend
+from stator.testing import CompileCounter
+
+BACKENDS = ["eager", "aot_eager"]
+
+
+@pytest.fixture(autouse=True)
+def _begin():
+    stator.reset()
+
+
+class Block(nn.Module):
+    def __init__(self, layer_idx):
+        super().__init__()
+        self.layer_idx = layer_idx
+        self.up = nn.Linear(4, 8)
+        self.down = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return x + self.down(torch.relu(self.up(x)))
+
+
+class BreakingBlock(Block):
+    def forward(self, x):
+        x = self.up(x)
+        stator.graph_break()
+        return self.down(x)
+
+
+def graphs():
+    return stator.stats().graphs
+
+
+def train(blocks, calls, size):
+    """The input, the output and all gradients of the blocks called in turn."""
+    x = torch.arange(4.0 * size).reshape(size, 4).requires_grad_()
+    y = x
+    for call in calls:
+        y = call(y)
+    y.sum().backward()
+    gradients = [p.grad for block in blocks for p in block.parameters()]
+    for block in blocks:
+        block.zero_grad()
+    return [y.detach(), x.grad, *gradients]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("kind", "most"), [(Block, 2), (BreakingBlock, 4)])
+def test_equal_blocks_compiled_one_by_one_are_traced_once(backend, kind, most):
+    torch.manual_seed(0)
+    blocks = [kind(i) for i in range(12)]
+    compiled = [stator.compile(block, backend=backend) for block in blocks]
+    for size in (2, 3, 5):
+        for mine, eager in zip(train(blocks, compiled, size), train(blocks, blocks, size), strict=True):
+            torch.testing.assert_close(mine, eager)
+    assert graphs() == most  # once for one size, once for any, each with a graph for each side of the break
+    assert stator.stats().recompiles == most // 2
+
+
+def test_blocks_share_what_inductor_has_compiled():
+    blocks = [Block(i) for i in range(3)]
+    x = torch.ones(2, 4)
+    for block in blocks:
+        torch.testing.assert_close(stator.compile(block)(x), block(x))
+    assert graphs() == 1
+
+
+def test_an_isolated_call_keeps_to_itself():
+    block, x = Block(0), torch.ones(2, 4)
+    for _ in range(2):
+        stator.compile(block, backend="eager", isolate_recompiles=True)(x)
+    stator.compile(block, backend="eager")(x)
+    assert graphs() == 3
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"backend": "aot_eager"}, {"fullgraph": True}, {"dynamic": True}, {"options": {"strict": True}}],
+    ids=lambda other: next(iter(other)),
+)
+def test_other_settings_share_nothing(other):
+    block, x = Block(0), torch.ones(2, 4)
+    stator.compile(block, backend="eager")(x)
+    stator.compile(block, **{"backend": "eager", **other})(x)
+    assert graphs() == 2
+
+
+class Backend:
+    """Equal to all of its class: what each has compiled is still its own."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __eq__(self, other):
+        return isinstance(other, Backend)
+
+    def __hash__(self):
+        return 0
+
+    def __call__(self, gm, example_inputs):
+        self.calls += 1
+        return gm.forward
+
+
+def test_backends_are_told_apart_by_identity():
+    def double(x):
+        return x * 2
+
+    backends = [Backend(), Backend()]
+    calls = [stator.compile(double, backend=backend) for backend in (*backends, *backends)]
+    for call in calls:
+        call(torch.ones(1))
+    assert [backend.calls for backend in backends] == [1, 1]
+
+
+def test_bound_methods_of_one_object_are_one_backend():
+    def double(x):
+        return x * 2
+
+    counter = CompileCounter()
+    calls = [stator.compile(double, backend=counter.__call__) for _ in range(2)]
+    for call in calls:
+        call(torch.ones(1))
+    assert counter.frame_count == 1
+
+
+def test_a_name_that_stands_for_another_backend_meanwhile():
+    def double(x):
+        return x * 2
+
+    counters = [CompileCounter(), CompileCounter()]
+    for counter in counters:
+        register_backend(functools.partial(counter), name="of the day")
+        stator.compile(double, backend="of the day")(torch.ones(1))
+    assert [counter.frame_count for counter in counters] == [1, 1]
+
+
+def test_options_that_cannot_be_compared_share_nothing():
+    def backend(gm, example_inputs, options):
+        assert options == {"passes": ["fuse"]}
+        return gm.forward
+
+    def double(x):
+        return x * 2
+
+    for _ in range(2):
+        stator.compile(double, backend=backend, options={"passes": ["fuse"]})(torch.ones(1))
+    assert graphs() == 2
+
+
+def test_a_function_compiled_in_a_loop():
+    for n in range(20):
+        scale = torch.tensor(float(n))
+        assert stator.compile(lambda x: x * scale, backend="eager")(torch.ones(1)).item() == n
+        gc.collect()  # what was compiled outlives the call that it was compiled for
+    assert graphs() == 1
+
+
+def test_what_differs_is_traced_again():
+    def of(n):
+        return stator.compile(lambda x: x * n if n % 2 else x + n, backend="eager")
+
+    for n in (1, 2, 3, 1, 2):
+        x = torch.ones(1)
+        assert of(n)(x).item() == (n if n % 2 else 1 + n)
+
+
+def test_no_call_uses_up_the_limit_of_another():
+    def act(x, text):
+        return x + len(text), text
+
+    first = stator.compile(act, backend="eager", recompile_limit=2)
+    second = stator.compile(act, backend="eager", recompile_limit=2)
+    x = torch.ones(1)
+    for text in ("a", "bb", "ccc", "dddd"):
+        first(x, text)
+    assert any(brk.code == "SB0501" for brk in stator.stats().breaks)
+    before = graphs()
+    assert before == 2
+    second(x, "ccc")
+    assert graphs() == before + 1
+    second(x, "a")  # the first one's
+    assert graphs() == before + 1
+
+
+def test_the_rest_of_a_frame_is_compiled_for_the_call_that_it_belongs_to():
+    blocks = [BreakingBlock(i) for i in range(2)]
+    calls = [stator.compile(block, backend="eager") for block in blocks]
+    for call in calls:
+        call(torch.ones(2, 4))
+    names = [{code.co_name for code in call._stator_region.codes()} for call in calls]
+    assert names[0] == names[1]
+    del calls[0], call
+    torch.testing.assert_close(calls[0](torch.ones(3, 4)), blocks[1](torch.ones(3, 4)))
+
+
+def test_sizes_that_vary_are_known_to_all():
+    def double(x):
+        return x * 2
+
+    first, second = (stator.compile(double, backend="eager") for _ in range(2))
+    first(torch.ones(2))
+    second(torch.ones(3))
+    first(torch.ones(4))
+    second(torch.ones(5))
+    assert graphs() == 2
+
+
+def test_nothing_compiled_is_found_after_a_reset():
+    def double(x):
+        return x * 2
+
+    calls = [stator.compile(double, backend="eager") for _ in range(2)]
+    calls[0](torch.ones(1))
+    stator.reset()
+    calls[1](torch.ones(1))
+    assert graphs() == 1
+
+
+def test_what_is_compiled_serves_where_nothing_may_be():
+    def double(x):
+        return x * 2
+
+    stator.compile(double, backend="eager")(torch.ones(1))
+    other = stator.compile(double, backend="eager")
+    with stator.set_stance("fail_on_recompile"):
+        assert other(torch.ones(1)).item() == 2
+        with pytest.raises(RuntimeError, match="fail_on_recompile"):
+            other(torch.ones(2, 2))
+
+
+def test_hits_of_a_shared_entry_count_once():
+    def double(x):
+        return x * 2
+
+    before = stator.stats()
+    for _ in range(3):
+        call = stator.compile(double, backend="eager")
+        call(torch.ones(1))
+    kept = [call, stator.compile(double, backend="eager")]
+    for call in kept:
+        call(torch.ones(1))
+    assert stator.stats().diff(before).cache_hits <= 5
+
+
+def test_a_break_everywhere_is_still_one_everywhere():
+    def act(x):
+        y = x + 1
+        return [y, y * 2]
+
+    assert stator.testing.break_everywhere(act, (torch.ones(2),)) > 5
+    stator.compile(act, backend="eager")(torch.ones(2))
+    assert stator.testing.break_everywhere(act, (torch.ones(2),)) > 5
