@@ -23,7 +23,8 @@ from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.subclass import as_subclass
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import register
+from stator.space.operands import bool_value, known_host, refuse
+from stator.space.protocol import FALSE, register
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 def _new_of(kind: Any) -> Handler:
     """`torch.IntTensor.__new__(torch.IntTensor, …)`."""
-    dtype, device = kind.dtype, torch.device("cuda" if kind.is_cuda else "cpu")
+    dtype, device = kind.dtype, _device(kind)
 
     def new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         given = [arg.force() for arg in args[1:]]
@@ -64,6 +65,22 @@ def _new_of(kind: Any) -> Handler:
         return _made(space, given, lambda: {"dtype": Constant(dtype), "device": Constant(device)})
 
     return new
+
+
+def _instancecheck(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`isinstance(value, torch.IntTensor)`: by data type, device and layout."""
+    kind: Any = known_host(space, args[0], "isinstance")
+    value = args[1].force()
+    if not value.isa(torch.Tensor):
+        return FALSE
+    if not isinstance(value, TensorValue) or value.meta is None:
+        raise refuse(f"torch.{kind.__name__}.__instancecheck__")
+    alike = value.dtype is kind.dtype and value.device.type == _device(kind).type
+    return bool_value(alike and kind.layout is torch.strided)
+
+
+def _device(kind: Any) -> torch.device:
+    return torch.device("cuda" if kind.is_cuda else "xpu" if kind.is_xpu else "cpu")
 
 
 def _alias(space: Space, tensor: TensorValue) -> TensorValue:
@@ -107,3 +124,4 @@ def install() -> None:
     for kind in (*vars(torch).values(), *vars(torch.cuda).values()):
         if type(kind) is type(torch.FloatTensor):
             register(kind.__new__, _new_of(kind))
+    register(vars(type(torch.FloatTensor))["__instancecheck__"], _instancecheck)
