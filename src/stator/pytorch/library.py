@@ -26,7 +26,7 @@ _PARTS = {
     "shapes": ("functions",),
     "state": ("random_state", "generators"),
     "subclasses": ("construction", "examination", "new_wrapper"),
-    "tensors": ("checks", "subclass"),
+    "tensors": ("byte_conditions", "checks", "subclass"),
 }
 
 
@@ -39,6 +39,7 @@ def install() -> None:
             _install(package, part)
     if "numpy" in sys.modules:  # torch has imported it, if it is there: else its models cannot be imported
         _install("numpy", "arrays")
+        _install("numpy", "random_draws")
     let_modes_override()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from stator import errors
-from stator.pytorch.numpy import array_calls, random_draws, scalar_operands
+from stator.pytorch.numpy import array_calls, scalar_operands
 from stator.pytorch.numpy.array_calls import name_of, numpy_dtype, refusal
 from stator.pytorch.numpy.array_value import FIELDS, SCALARS, ArrayValue
 from stator.pytorch.numpy.function_call import astype, call, mind_errors
@@ -208,7 +208,6 @@ def install() -> None:
     MODELS[np.ndarray] = ArrayValue
     FIELDS.update({name: _viewed(name) for name in ("T", "real", "imag")})
     scalar_operands.install()
-    random_draws.install()
     IMMUTABLE.update(SCALARS, {np.dtype}, {type(np.dtype(cls)) for cls in SCALARS})
     for cls in SCALARS:
         REALISERS[cls] = _scalar
