@@ -253,6 +253,7 @@ class Program:
             body = head + writer.lines + self.epilogue
         else:
             body = locked.body(params, head, writer.lines, self.epilogue)
+        body = writer.first + body
         safe = self.own_name
         text = f"def {safe}({', '.join(params)}):\n" + "".join(f"    {line}\n" for line in body)
         filename = f"<stator {self.name} {next(_serial)}>"

@@ -23,8 +23,8 @@ import torch
 from stator._core import keep_contents, plan_keeping, put_contents_back
 from stator.models.stdlib.critical_section import CriticalSection
 from stator.pytorch import internals
+from stator.pytorch.fake.python_code import runs_no_python
 from stator.pytorch.fake.storage import storage_of
-from stator.pytorch.graph.python_code import runs_no_python
 from stator.pytorch.state.random_state import restore, saved
 from stator.pytorch.tensors.classes import is_plain_class
 
