@@ -35,6 +35,7 @@ class Writer(Protocol):
     """Writes the residual program; see `stator.codegen.writer.Writer`."""
 
     lines: list[str]
+    first: list[str]
     late: list[str]
     namespace: dict[str, Host]
     outputs: list[Value]
