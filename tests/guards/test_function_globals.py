@@ -63,6 +63,30 @@ def test_compiled_itself() -> None:
     assert [f() for f in compiled * 2] == [1, 2, 1, 2]
 
 
+def test_frames_below_a_break() -> None:
+    """Two frames of one code object, entered by ordinary Python from one compiled program."""
+    source = compile("import stator\ndef part():\n    stator.graph_break()\n    return LEVEL\n", "<one source>", "exec")
+    made = []
+    for level in (1, 2):
+        space: dict[str, Any] = {"LEVEL": level}
+        exec(source, space)
+        made.append(space["part"])
+
+    def program(f: Any) -> Any:
+        return f()
+
+    compiled = stator.compile(program, backend="eager")
+    assert [compiled(f) for f in made * 2] == [1, 2, 1, 2]
+
+
+def test_a_compiled_function_is_given_the_code_of_another() -> None:
+    one, two = function(1), function(2)
+    compiled = stator.compile(one, backend="eager")
+    assert compiled() == 1
+    one.__code__ = two.__code__.replace(co_consts=("other",))
+    assert compiled() == 1
+
+
 def frames_in_c(f: Any, *args: Any) -> Any:
     return sorted([3, 1, 2], key=f)
 
@@ -82,3 +106,18 @@ def test_frames_met_in_c_code() -> None:
 
     compiled = stator.compile(program, backend="eager")
     assert [compiled(f) for f in made * 2] == [[1, 2, 3], [3, 2, 1]] * 2
+
+
+def test_methods_of_one_source() -> None:
+    """A compiled object, whose class is another in each call: the frames have one code object."""
+    source = compile("class Scaled:\n    def __call__(self, x):\n        return x * SCALE\n", "<one source>", "exec")
+    made = []
+    for scale in (2, 3):
+        space: dict[str, Any] = {"SCALE": scale}
+        exec(source, space)
+        made.append(space["Scaled"])
+    held = made[0]()
+    compiled = stator.compile(held, backend="eager")
+    for cls in made * 2:
+        held.__class__ = cls
+        assert compiled(1) == held(1)

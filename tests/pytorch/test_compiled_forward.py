@@ -178,7 +178,7 @@ def test_copies() -> None:
     for made in (copy.copy(compiled), copy.deepcopy(compiled), pickle.loads(pickle.dumps(compiled))):
         before = stator.stats().graphs
         assert is_compiled_module(made) and torch.equal(made.forward(x), plain(x))
-        assert stator.stats().graphs == before + 1 and made.forward is not compiled.forward
+        assert stator.stats().graphs == before and made.forward is not compiled.forward  # equal settings share
         assert list(made.state_dict()) == list(plain.state_dict())
     made.load_state_dict(plain.state_dict())
     assert torch.equal(copy.deepcopy(compiled.forward)(x), plain(x))

@@ -261,3 +261,15 @@ def test_a_break_everywhere_is_still_one_everywhere():
     assert stator.testing.break_everywhere(act, (torch.ones(2),)) > 5
     stator.compile(act, backend="eager")(torch.ones(2))
     assert stator.testing.break_everywhere(act, (torch.ones(2),)) > 5
+
+
+def test_what_was_made_under_other_settings_of_torchs_is_not_shared():
+    def add(x):
+        return x + x.sum().item()
+
+    calls = [stator.compile(add, backend="eager") for _ in range(2)]
+    for call, captured in zip(calls, (False, True), strict=True):
+        with torch._dynamo.config.patch(capture_scalar_outputs=captured):
+            before = stator.stats().graph_breaks
+            call(torch.ones(2))
+            assert (stator.stats().graph_breaks == before) is captured

@@ -31,6 +31,7 @@ from stator.space.signals import FrameState
 from stator.space.value import NULL, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.config import Config
     from stator.guards.intern import Output
     from stator.space import interfaces
     from stator.space.interfaces import Trace
@@ -59,15 +60,22 @@ class Graph(Protocol):
 
 
 class Residual:
-    """A generated program: its callable, its source text, what it must be handed, and the graph inside it."""
+    """A generated program: its callable, its source text, what it must be handed, the graph inside it, and the settings
+    that it was made under."""
 
     def __init__(
-        self, function: Callable[..., object], text: str, outputs: Sequence[Output], graph: Graph | None
+        self,
+        function: Callable[..., object],
+        text: str,
+        outputs: Sequence[Output],
+        graph: Graph | None,
+        config: Config,
     ) -> None:
         self.function = function
         self.text = text
         self.outputs = outputs
         self.graph = graph
+        self.config = config
 
 
 class Program:
@@ -260,7 +268,7 @@ class Program:
         exec(compile(text, filename, "exec", dont_inherit=True), writer.namespace)
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
         weakref.finalize(writer.namespace[safe], linecache.cache.pop, filename, None).atexit = False
-        return Residual(writer.namespace[safe], text, sources, graph)
+        return Residual(writer.namespace[safe], text, sources, graph, self.trace.config)
 
     def _checked(
         self, call: str, checks: list[str], recovery: Recovery, graph: Graph, before_leaving: list[str]

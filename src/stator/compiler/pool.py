@@ -63,12 +63,15 @@ class Pool:
         self._states.clear()
         self._kept.clear()
 
-    def entry_for(self, code: CodeType, function: Host, args: list[Host], *, beside: CompileRegion) -> Entry | None:
-        """An entry of another compile region that is for this call too, if there is one."""
+    def entry_for(
+        self, code: CodeType, function: Host, args: list[Host], config: Config, *, beside: CompileRegion
+    ) -> Entry | None:
+        """An entry of another compile region that is for this call too, and was made under these very settings: torch's
+        own, which are among them, may have been others."""
         tried = set(beside.region.entries(code))
         for region in (self._kept, *(other.region for other in list(self._regions))):
             for entry in reversed(region.entries(code)):
-                if entry not in tried and entry.target is not None and _passes(entry, function, args):
+                if entry not in tried and _is_for(entry, config) and _passes(entry, function, args):
                     return entry
                 tried.add(entry)
         return None
@@ -103,6 +106,10 @@ def _identity(backend: Host) -> Hashable:
     if isinstance(backend, MethodType):
         return id(backend.__self__), id(backend.__func__)
     return id(backend)
+
+
+def _is_for(entry: Entry, config: Config) -> bool:
+    return entry.target is not None and bool(entry.owner.config == config)
 
 
 def _passes(entry: Entry, function: Host, args: list[Host]) -> bool:

@@ -170,9 +170,10 @@ class CompileRegion:
 
     def adopt(self, code: CodeType, function: Host, args: list[Host]) -> Entry | None:
         """An entry that a compile() call with equal settings has made, and that fits: it is one of this call's too."""
-        if len(self.region.entries(code)) >= self.config.recompile_limit:
+        config = self.config
+        if len(self.region.entries(code)) >= config.recompile_limit:
             return None
-        entry = self.pool.entry_for(code, function, args, beside=self)
+        entry = self.pool.entry_for(code, function, args, config, beside=self)
         if entry is not None:
             self._compiled.keep(code, True)
             self.region.add(code, entry)

@@ -6,8 +6,10 @@ import sys
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
-from stator._core import UNBOUND
+from stator import errors
+from stator._core import UNBOUND, runs_its_code
 from stator.bytecode import argument_count
+from stator.guards.guard import CodeIs
 from stator.guards.source import (
     CellSource,
     ConstSource,
@@ -21,6 +23,7 @@ from stator.interp.frame import Frame
 from stator.models.functions.function import FunctionValue
 from stator.space.host_types import Host
 from stator.space.protocol import is_immutable
+from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
     from stator.errors import Break
@@ -40,6 +43,7 @@ class RootFrame:
     def __init__(self, space: Space) -> None:
         self.space = space
         self.args: list[Host] = []
+        self.function: FunctionType | None = None
         #: whether generated code could call the frame's function again, with the same arguments
         self.repeatable = False
         #: why it must run as ordinary Python from its beginning if there is a break at all
@@ -60,10 +64,22 @@ class RootFrame:
             if arg is not UNBOUND
         }
         self.code = code
+        self.function = function
         self.args = args
         self.repeatable = len(bound) == total
         trace.calls.codes[id(code)] = code
         return Frame(trace, value, bound, parent=None, in_tail_position=True)
+
+    def reads_names_of(self, globals_: Host) -> None:
+        """Names are looked up in these globals. If they are the frame's own, the trace is for functions with the same:
+        one code object may belong to others, of other modules.
+        """
+        function = self.function
+        if function is None or globals_ is not function.__globals__:
+            return
+        if function.__code__ is not self.code or not runs_its_code(function):
+            raise Unsupported(errors.UnsupportedObject(f"a frame of {function.__qualname__}, whose code was replaced,"))
+        self.space.trace.guard(CodeIs(FunctionSource(), self.code, function.__globals__))
 
     def handled_by_callers(self) -> Value | None:
         """The exception that its callers are handling."""
@@ -78,6 +94,7 @@ class RootFrame:
     def close(self) -> None:
         """The trace is over: keep nothing of the program's alive."""
         self.args = []
+        self.function = None
         self.outer_exception = None
 
 

@@ -81,6 +81,7 @@ class Namespaces:
         """The names in a function's globals: those of its module's `__dict__`, which it shares."""
         found = made_names(host) or self._globals.get(id(host))
         if found is None:
+            self._space.trace.root.reads_names_of(host)
             module = sys.modules.get(host.get("__name__", ""))
             if isinstance(module, ModuleType) and module.__dict__ is host:
                 found = self._space.module_names(module)

@@ -242,6 +242,9 @@ class RootFrame(Protocol):
     unresumable: Break | None
     outer_exception: BaseException | None
 
+    def reads_names_of(self, globals_: Host) -> None:
+        """Names are looked up in these globals, which may be the frame's own."""
+
     def handled_by_callers(self) -> Value | None:
         """The exception that its callers are handling."""
 

@@ -88,6 +88,11 @@ class Wrapping(Space):
         self._kept.append(host)
         return value
 
+    def has_changed(self, host: Host) -> bool:
+        """Whether the trace has changed an existing list, dict or set, as far as it has met it."""
+        known = self._by_id.get(id(host))
+        return bool(getattr(known, "changed", False))
+
     def _realise_new(self, cls: type, host: Host, source: Source) -> Value:
         for base in cls.__mro__:
             if base not in MODELS:

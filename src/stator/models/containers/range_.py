@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from stator.guards.guard import Equals
+from stator.guards.guard import Equals, Predicate
 from stator.guards.source import CallSource, Source
 from stator.models.containers.sequence import too_long
 from stator.models.iterators.iterator import IteratorValue, iterator_type, reduction
@@ -125,6 +125,11 @@ def rest_of(iterator: Host) -> range:
     return numbers[reduced[2] :] if len(reduced) > 2 and reduced[2] else numbers
 
 
+def first_of(iterator: Host) -> int:
+    """The number that a range iterator gives next."""
+    return rest_of(iterator)[0]
+
+
 def _length(numbers: range) -> int:
     """`len(numbers)`, of however many."""
     span, step = numbers.stop - numbers.start, numbers.step
@@ -148,9 +153,24 @@ class RangeIterator(IteratorValue):
         """The result of a real computation."""
         return cls(rest_of(host), type(host))
 
+    @classmethod
+    def from_host(cls, space: Space, host: Host, source: Source) -> RangeIterator:
+        self = super().from_host(space, host, source)
+        self.index = 0
+        return self
+
+    def peek(self, space: Space) -> Value | None:
+        """The number may be one that varies."""
+        if self.index or self.source is None or not rest_of(self.host):
+            return None
+        space.trace.guard(Predicate((self.source,), rest_of, f"{self.source.expr()} has another number"))
+        space.mark_mutated(self)
+        self.index = self.steps = 1
+        return space.wrap(first_of(self.host), CallSource(first_of, self.source, "next_number"))
+
     def look_into(self, space: Space) -> None:
         assert self.source is not None
-        self.numbers, self.index = rest_of(self.host), 0
+        self.numbers = rest_of(self.host)
         space.trace.guard(Equals(CallSource(rest_of, self.source, "rest_of"), self.numbers))
 
     def produce(self, space: Space) -> Value | None:

@@ -80,10 +80,12 @@ def movers(space: Space, iterator: Value) -> list[IteratorValue]:
 class EnumerateValue(_Composed):
     """`enumerate(iterable, start)`. An existing one counts, so its steps are taken for real."""
 
-    __slots__ = ("count", "iterator", "moved")
+    __slots__ = ("count", "gone", "iterator", "moved")
     passes_stop = True
 
+    #: the number of the next item, or of the last one; and whether that has been given, so that the next one is higher
     count: Value
+    gone: int
     iterator: Value
     #: the existing iterators that its steps move as well
     moved: list[IteratorValue]
@@ -91,27 +93,31 @@ class EnumerateValue(_Composed):
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, start: Value = Constant(0)) -> Value:  # noqa: B008 (immutable)
         owner, count = own_class(space, cls), space.index(start)
-        return EnumerateValue.of(owner, iterator=space.iter(iterable), count=count, moved=[])
+        return EnumerateValue.of(owner, iterator=space.iter(iterable), count=count, gone=0, moved=[])
 
     def adopt(self, space: Space, parts: list[Value]) -> None:
         assert self.source is not None
-        number = next_number(self.host)
-        space.trace.guard(Equals(CallSource(next_number, self.source, "next_number"), number))
-        self.iterator, self.count = parts[0], Constant(number)
+        number = space.wrap(next_number(self.host), CallSource(next_number, self.source, "next_number"))
+        self.iterator, self.count, self.gone = parts[0], number, 0  # the number may be one that varies
         self.moved = movers(space, self.iterator)
 
     def produce(self, space: Space) -> Value | None:
+        if self.gone:
+            self.count, self.gone = self._counted(space), 0
         item = self._step_for_real(space) if self.moved else space.next(self.iterator)
         space.mark_mutated(self)
         self.steps += 1
         if item is None:
             return None
-        count = self.count
-        if count.constant and count.cls is int:
-            self.count = Constant(count.host + 1)
-        else:
-            self.count = space.binary("+", count, _ONE)
-        return space.new_tuple([count, item])
+        self.gone = 1
+        return space.new_tuple([self.count, item])
+
+    def _counted(self, space: Space) -> Value:
+        """The number of the next item."""
+        count = self.count.force() if self.gone else self.count
+        if self.gone and count.constant and count.cls is int:
+            return Constant(count.host + 1)
+        return space.binary("+", count, _ONE) if self.gone else count
 
     def _step_for_real(self, space: Space) -> Value | None:
         """A step of an existing one: taking it after the graph will move what it iterates over as well."""
@@ -122,7 +128,7 @@ class EnumerateValue(_Composed):
         return item
 
     def arguments(self, space: Space) -> list[Value]:
-        return [self.iterator, self.count]
+        return [self.iterator, self._counted(space)]
 
 
 @iterator_type(zip)

@@ -9,12 +9,13 @@ from typing import Any, ClassVar, Self
 
 from stator import errors
 from stator._core import exchange
-from stator.guards.guard import Equals
+from stator.guards.guard import Equals, Predicate
 from stator.guards.raw import raw_length
 from stator.guards.source import CallSource, Source
 from stator.models.iterators.iterator import IteratorValue, advance, advanced, reduction
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
+from stator.space.signals import DoFirst
 from stator.space.space import Space
 from stator.space.value import Unsupported, Value
 
@@ -48,6 +49,31 @@ def position(iterator: Iterator[Host]) -> int:
         return -1
     except RuntimeError:
         return -2
+
+
+def _has_item(iterator: Iterator[Host]) -> bool:
+    """Whether an iterator over a dict or set has something to give."""
+    return 0 <= position(iterator) < raw_length(iterated(iterator))
+
+
+def _is_at_end(iterator: Iterator[Host]) -> bool:
+    """Whether it has nothing to give, and its container has not changed."""
+    steps = position(iterator)
+    return steps == -1 or (steps >= 0 and steps == raw_length(iterated(iterator)))
+
+
+def _left(iterator: Iterator[Host]) -> Host:
+    """The container, if it is not known yet that there is nothing more."""
+    return iterated(iterator) if position(iterator) >= 0 else None
+
+
+def _next_item(iterator: Iterator[Host]) -> Host:
+    """What an iterator over a dict or set gives next."""
+    return iterator.__reduce__()[1][0][0]
+
+
+def _nothing() -> None:
+    """What is done before the trace begins again: nothing, it knows more."""
 
 
 def over_changed(writer: Writer, expression: str, steps: int) -> str:
@@ -135,16 +161,47 @@ class TableIterator(ContainerIterator):
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> Self:
         self = super().from_host(space, host, source)
-        self.opened = True
-        steps = position(host)
-        if steps == -2:
-            raise Unsupported(errors.OpaqueIterator(f"a {self.cls.__name__} whose {cls.kind[1]} has changed"))
-        space.trace.guard(Equals(CallSource(position, source, "position"), steps))
-        shown = None
-        if steps >= 0:
-            shown = space.wrap(iterated(host), CallSource(iterated, source, "iterated")).force()
-        self.begin(space, shown, max(steps, 0))
+        self.shown, self.entries, self.position, self.size, self.version = None, [], 0, 0, 0
+        if not _is_at_end(host) and (not _has_item(host) or space.has_changed(iterated(host))):
+            self.open(space)
         return self
+
+    def peek(self, space: Space) -> Value | None:
+        if self.position or self.source is None or not _has_item(self.host) or space.has_changed(iterated(self.host)):
+            return None
+        if self._seen_whole() in space.trace.done_first:
+            return None
+        space.trace.guard(Predicate((self.source,), _has_item, f"{self.source.expr()} has another item"))
+        space.mark_mutated(self)
+        self.position = self.steps = 1
+        return space.wrap(_next_item(self.host), CallSource(_next_item, self.source, "next_item"))
+
+    def ends(self, space: Space) -> bool:
+        if self.position or self.source is None or not _is_at_end(self.host) or space.has_changed(_left(self.host)):
+            return False
+        space.trace.guard(Predicate((self.source,), _is_at_end, f"{self.source.expr()} has no other item"))
+        space.mark_mutated(self)
+        self.opened, self.steps = True, 1
+        return True
+
+    def look_into(self, space: Space) -> None:
+        source, taken = self.source, self.position
+        assert source is not None
+        steps = position(self.host)
+        if steps == -2:
+            raise Unsupported(errors.OpaqueIterator(f"a {self.cls.__name__} whose {self.kind[1]} has changed"))
+        space.trace.guard(Equals(CallSource(position, source, "position"), steps))
+        shown: Any = None
+        if steps >= 0:
+            shown = space.wrap(iterated(self.host), CallSource(iterated, source, "iterated")).force()
+            if taken and shown.changed:  # what there was before is known only to a trace that has looked at once
+                raise DoFirst(self._seen_whole(), _nothing)
+        self.begin(space, shown, max(steps, 0) + taken)
+
+    def _seen_whole(self) -> str:
+        """What a trace that begins again knows."""
+        assert self.source is not None
+        return f"what {self.source.expr()} goes over is looked at before it changes"
 
     def begin(self, space: Space, shown: Any, steps: int) -> None:
         """Go along the container, beginning some steps on."""
@@ -186,7 +243,8 @@ class TableIterator(ContainerIterator):
         self.position += 1
         return self.project(space, self.entries[self.position - 1])
 
-    next_value = produce  # no code of the program's runs, and it is looked into when it is met
+    def next_value(self, space: Space) -> Value | None:
+        return self.produce(space) if self.opened else self.step_on(space)  # no code of the program's runs
 
     def arrive(self, space: Space) -> None:
         """It is about to give another item."""
@@ -205,6 +263,7 @@ class TableIterator(ContainerIterator):
     def unpack(self, space: Space) -> list[Value]:
         """What it still gives."""
         items = []
+        self.open(space)
         while (item := self.produce(space)) is not None:
             items.append(item)
         return items

@@ -13,7 +13,8 @@ from types import WrapperDescriptorType
 from typing import Any, ClassVar, Self, TypeVar
 
 from stator import errors
-from stator.guards.guard import Equals
+from stator.guards.guard import Equals, Predicate
+from stator.guards.raw import raw_length
 from stator.guards.source import CallSource, Source
 from stator.host.version_facts import LIST_ITERATORS_END_BELOW
 from stator.models.classes.instance import fill, held_attributes, slot_effects
@@ -80,6 +81,24 @@ def sequence(iterator: Host) -> Host:
     return iterator.__reduce__()[1][0]
 
 
+def has_item(iterator: Host) -> bool:
+    """Whether an iterator over a list or tuple has something to give."""
+    at = position(iterator)
+    return at is not None and 0 <= at < raw_length(sequence(iterator))
+
+
+def is_at_end(iterator: Host) -> bool:
+    """Whether it has nothing to give, and never will have when it has been asked."""
+    return not has_item(iterator)
+
+
+def next_item(iterator: Host) -> Host:
+    """What an iterator over a list or tuple gives next."""
+    numbers = sequence(iterator)
+    kind: Host = list if isinstance(numbers, list) else tuple
+    return kind.__getitem__(numbers, position(iterator))
+
+
 # -- the models -------------------------------------------------------------------------------------------------------
 
 
@@ -141,10 +160,8 @@ class IteratorValue(ExtensibleValue):
 
     def next_value(self, space: Space) -> Value | None:
         """The next item, or None at the end."""
-        if not self.opened:
-            self.open(space)
         try:
-            found = self.produce(space)
+            found = self.step_on(space)
         except Raised as e:
             if e.value.isa(StopIteration):
                 space.stopped_by(e.value)
@@ -153,6 +170,32 @@ class IteratorValue(ExtensibleValue):
         if found is None and not self.passes_stop:
             space.ended_by = None
         return found
+
+    def step_on(self, space: Space) -> Value | None:
+        """The next item, or None at the end; the first of one that existed before may be all that is looked at."""
+        first, known = self._first(space)
+        return first if known else self.produce(space)
+
+    def _first(self, space: Space) -> tuple[Value | None, bool]:
+        """The first item of an existing iterator, and whether it could be had alone; it is opened if it could not."""
+        if self.opened:
+            return None, False
+        first = self.peek(space)
+        if first is not None or self.ends(space):
+            return first, True
+        self.open(space)
+        return None, False
+
+    def peek(self, space: Space) -> Value | None:
+        """The next item of an existing iterator, without asking where it stands: None where that cannot be done.
+
+        So what goes on in the middle of a loop, up to a break in the next round, goes on alike in each round.
+        """
+        return None
+
+    def ends(self, space: Space) -> bool:
+        """Step an existing iterator that has nothing to give, without asking where it stands; whether that was done."""
+        return False
 
     def open(self, space: Space) -> None:
         """It is to be known what it goes over."""
@@ -166,10 +209,7 @@ class IteratorValue(ExtensibleValue):
 
     def movers(self, space: Space) -> list[IteratorValue] | None:
         """The existing iterators that a step of this existing one moves for real, if it does no more than that."""
-        if not self.moves_alone:
-            return None
-        self.open(space)
-        return [self]
+        return [self] if self.moves_alone else None
 
     def held(self) -> Iterable[Value]:
         return held_attributes(self)
@@ -180,10 +220,11 @@ class IteratorValue(ExtensibleValue):
         return self
 
     def tp_next(self, space: Space) -> Value:
-        self.open(space)
-        if self.passes_stop:
-            return space.passed_on(lambda: self.produce(space))
-        found = self.produce(space)
+        found, known = self._first(space)
+        if not known:
+            if self.passes_stop:
+                return space.passed_on(lambda: self.produce(space))
+            found = self.produce(space)
         if found is None:
             raise space.error(StopIteration)
         return found
@@ -332,7 +373,7 @@ class PositionIterator(IteratorValue):
         at = position(self.host)
         space.trace.guard(Equals(CallSource(position, self.source, "position"), at))
         if at is not None:
-            self.index = at
+            self.index = at + self.index * self.step  # it may have been stepped by then
             self.target = space.wrap(sequence(self.host), CallSource(sequence, self.source, "sequence")).force()
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:
@@ -395,6 +436,22 @@ class _ItemIterator(PositionIterator):
     """An iterator over a list or tuple."""
 
     __slots__ = ()
+
+    def peek(self, space: Space) -> Value | None:
+        if self.index or self.source is None or not has_item(self.host) or space.has_changed(sequence(self.host)):
+            return None
+        space.trace.guard(Predicate((self.source,), has_item, f"{self.source.expr()} has another item"))
+        space.mark_mutated(self)
+        self.index = self.steps = 1
+        return space.wrap(next_item(self.host), CallSource(next_item, self.source, "next_item"))
+
+    def ends(self, space: Space) -> bool:
+        if self.index or self.source is None or has_item(self.host) or space.has_changed(sequence(self.host)):
+            return False
+        space.trace.guard(Predicate((self.source,), is_at_end, f"{self.source.expr()} has no other item"))
+        space.mark_mutated(self)
+        self.opened, self.steps = True, 1
+        return True
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:
         return target.item(index)  # type: ignore[attr-defined, no-any-return]

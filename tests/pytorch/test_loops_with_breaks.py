@@ -1,0 +1,212 @@
+"""A break in a loop costs what the loop's body costs: graphs do not grow with the number of rounds."""
+
+import pytest
+import torch
+from torch import nn
+
+import stator
+
+BACKENDS = ["eager", "aot_eager"]
+
+
+class Layer(nn.Module):
+    def __init__(self, layer_idx):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.layer_idx = layer_idx
+
+    def forward(self, x):
+        x = self.linear(x)
+        stator.graph_break()
+        return torch.relu(x)
+
+
+def over_modules(x, layers):
+    for layer in layers:
+        x = layer(x)
+    return x
+
+
+def over_a_list(x, layers):
+    for layer in list(layers):
+        x = layer(x)
+    return x
+
+
+def over_a_tuple(x, layers):
+    for layer in tuple(layers):
+        x = layer(x)
+    return x
+
+
+def backwards(x, layers):
+    for layer in reversed(list(layers)):
+        x = layer(x)
+    return x
+
+
+def over_items(x, layers):
+    for _, layer in dict(layers.named_children()).items():
+        x = layer(x)
+    return x
+
+
+def counted(x, layers):
+    for _, layer in enumerate(layers):
+        x = layer(x)
+    return x
+
+
+def with_the_count(x, layers):
+    for i, layer in enumerate(layers):
+        x = layer(x) + i
+    return x
+
+
+def in_pairs(x, layers):
+    for layer, again in zip(layers, list(layers)):
+        x = layer(x) + again.linear(x)
+    return x
+
+
+def over_a_range(x, layers):
+    for _ in range(len(layers)):
+        x = x + 1
+        stator.graph_break()
+        x = x * 0.5
+    return x
+
+
+def with_the_number(x, layers):
+    for i in range(len(layers)):
+        x = x + i
+        stator.graph_break()
+        x = x * 0.5
+    return x
+
+
+def while_it_is_less(x, layers):
+    i = 0
+    while i < len(layers):
+        x = x + 1
+        stator.graph_break()
+        i += 1
+    return x
+
+
+FORMS = {
+    over_modules: 3,
+    over_a_list: 3,
+    over_a_tuple: 3,
+    backwards: 3,
+    over_items: 3,
+    counted: 4,
+    with_the_count: 5,
+    in_pairs: 3,
+    over_a_range: 3,
+    with_the_number: 4,
+    while_it_is_less: 4,
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+def test_graphs_do_not_grow_with_the_rounds(form, backend):
+    for count in (5, 17):
+        stator.reset()
+        torch.manual_seed(0)
+        layers = nn.ModuleList([Layer(i) for i in range(count)])
+        compiled = stator.compile(form, backend=backend)
+        results = []
+        for run in (form, compiled):
+            x = torch.arange(8.0).reshape(2, 4).requires_grad_()
+            run(x, layers).sum().backward()
+            results.append([x.grad, *[p.grad for p in layers.parameters()]])
+            layers.zero_grad()
+        for mine, eager in zip(*results, strict=True):
+            assert (mine is None) is (eager is None)
+            if mine is not None:
+                torch.testing.assert_close(mine, eager)
+        assert stator.stats().graphs <= FORMS[form]
+
+
+def test_more_rounds_than_before_need_no_trace():
+    compiled = stator.compile(over_modules, backend="eager")
+    stator.reset()
+    for count in (4, 9, 30, 31):
+        layers = nn.ModuleList([Layer(i) for i in range(count)])
+        x = torch.ones(2, 4)
+        torch.testing.assert_close(compiled(x, layers), over_modules(x, layers))
+    assert stator.stats().graphs == 3 + 3  # the part before the first break is for its list of modules
+
+
+def rest(iterator):
+    return [next(iterator, None), *iterator]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: iter([1.5, 2.5, 3.5]),
+        lambda: iter((1.5, 2.5, 3.5)),
+        lambda: reversed([1.5, 2.5, 3.5]),
+        lambda: iter(range(3, 9, 2)),
+        lambda: iter(range(9, 3, -2)),
+        lambda: enumerate(["a", "b", "c"], 4),
+        lambda: enumerate(range(3)),
+        lambda: zip([1, 2, 3], "abc"),
+        lambda: iter({"a": 1, "b": 2, "c": 3}),
+        lambda: iter({"a": 1, "b": 2, "c": 3}.items()),
+        lambda: iter({"a": 1, "b": 2, "c": 3}.values()),
+        lambda: iter({1, 2, 3}),
+    ],
+)
+def test_an_iterator_gives_the_same_wherever_it_stands(make):
+    compiled = stator.compile(rest, backend="eager", fullgraph=True)
+    step = stator.compile(next, backend="eager", fullgraph=True)
+    for run, one in ((rest, next), (compiled, step)):
+        found = []
+        for taken in (0, 1, 2, 3, 0):
+            iterator = make()
+            found.append([one(iterator, "end") for _ in range(taken)])
+            found.append((run(iterator), list(iterator)))
+        if run is rest:
+            expected = found
+    assert found == expected
+
+
+def test_a_list_that_changes_between_two_steps():
+    def act(iterator, numbers):
+        first = next(iterator)
+        numbers.insert(0, "new")
+        return first, next(iterator, None), list(iterator)
+
+    def over_dict(iterator, numbers):
+        first = next(iterator)
+        numbers[first] = "new"
+        return first, next(iterator, None), numbers
+
+    for program, make in ((act, lambda: [1, 2, 3]), (over_dict, lambda: {1: "a", 2: "b"})):
+        compiled = stator.compile(program, backend="eager")
+        for taken in (0, 1):
+            results = []
+            for run in (program, compiled):
+                numbers = make()
+                iterator = iter(numbers)
+                for _ in range(taken):
+                    next(iterator)
+                results.append(run(iterator, numbers))
+            assert results[0] == results[1]
+
+
+def test_an_item_that_is_the_program_s_own_elsewhere():
+    def act(iterator, held):
+        item = next(iterator)
+        item.append(1)
+        return item is held, len(held)
+
+    compiled = stator.compile(act, backend="eager", fullgraph=True)
+    for same in (True, False, True):
+        held = []
+        items = [held if same else []]
+        assert compiled(iter(items), held) == (same, int(same))
