@@ -409,3 +409,26 @@ def test_what_only_the_kernels_in_python_take_is_refused_for_sizes_that_vary(bac
             fn(torch.ones(1, 2, n, dtype=torch.int32))
         with pytest.raises(type(expected.value)):
             compiled(torch.ones(1, 2, n, dtype=torch.int32))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_sizes_that_vary_are_shown(backend: str) -> None:
+    def show(x: torch.Tensor) -> Any:
+        return x + 1, f"{x.shape} {x[0].shape!r}", repr(x.size()), str(x.shape[1:]), "%s" % (x[0, 0].shape,)
+
+    compiled = stator.compile(show, backend=backend, fullgraph=True)
+    for n in (3, 4, 5):
+        assert compiled(torch.ones(n, 2))[1:] == show(torch.ones(n, 2))[1:]
+    assert stator.stats().graphs == 2
+
+
+def test_an_error_shows_sizes_that_vary() -> None:
+    def check(x: torch.Tensor) -> torch.Tensor:
+        if x.shape[0] < 4:
+            return x
+        raise ValueError(f"too many: {x.shape}")
+
+    compiled = stator.compile(check, backend="eager", fullgraph=True)
+    for n in (5, 6, 7):
+        with pytest.raises(ValueError, match=rf"too many: torch\.Size\(\[{n}\]\)"):
+            compiled(torch.ones(n))

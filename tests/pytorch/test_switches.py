@@ -186,3 +186,21 @@ def test_flags_of_other_libraries():
         torch.testing.assert_close(got[0], expected[0])
         assert got[1] is expected[1] is True
     assert not torch.backends.cudnn.benchmark
+
+
+def test_all_flags_of_cudnn():
+    def flagged(x):
+        with torch.backends.cudnn.flags(enabled=False, allow_tf32=False, fp32_precision="ieee"):
+            inside = torch.backends.cudnn.enabled, torch._C._get_fp32_precision_getter("cuda", "all")
+            return x * 2, inside
+
+    def state():
+        read = torch._C._get_fp32_precision_getter
+        return torch.backends.cudnn.allow_tf32, [read("cuda", of) for of in ("all", "conv", "rnn", "matmul")]
+
+    before = state()
+    for backend in ("eager", "aot_eager"):
+        compiled = stator.compile(flagged, backend=backend, fullgraph=True)
+        for _ in range(2):
+            assert compiled(torch.ones(2))[1] == flagged(torch.ones(2))[1]
+            assert state() == before

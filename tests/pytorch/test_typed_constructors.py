@@ -52,6 +52,17 @@ def test_made_on_the_cpu_whatever_the_default_device() -> None:
     alike(lambda: (made, []), breaks=0)
 
 
+def _told(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    kinds = (torch.FloatTensor, torch.LongTensor, torch.cuda.FloatTensor, torch.sparse.FloatTensor)
+    things = (x, x.long(), 1.0, None)
+    found = [isinstance(thing, kind) for thing in things for kind in (*kinds, kinds[:2])]
+    return x * torch.tensor(found)[:, None], x * isinstance(x, (int, torch.IntTensor))
+
+
+def test_instances() -> None:
+    alike(lambda: (_told, []), breaks=0)
+
+
 REFUSED = {
     "another type": lambda x: torch.IntTensor(x),
     "a bool": lambda x: torch.IntTensor(True) + torch.Tensor(True) + x,

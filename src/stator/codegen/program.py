@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from stator import errors
 from stator._core import CodePolicy, call_traced, raise_unchanged, set_code_policy, tail_call
 from stator.bytecode import argument_count, runtime
+from stator.codegen.locked import Locked, as_tuple
 from stator.codegen.native_calls import NATIVE, Native
 from stator.codegen.resume_functions import (
     ResumeFunction,
@@ -25,6 +26,7 @@ from stator.codegen.writer import Writer
 from stator.guards.raw import is_heap_type
 from stator.guards.source import FunctionSource, LocalSource, Source
 from stator.interp.policy import GIVEN_UP
+from stator.models.stdlib.critical_section import CriticalSection
 from stator.space.signals import FrameState
 from stator.space.value import NULL, Unsupported, Value
 
@@ -91,6 +93,7 @@ class Program:
         self.name = name
         self.own_name = self.writer.name(name.rpartition(".")[2].strip("<>") or "f")
         self.epilogue: list[str] = []
+        self.section = trace.extension(CriticalSection)
 
     # -- the three ways a trace ends --------------------------------------------------------------------------------
 
@@ -220,6 +223,7 @@ class Program:
     def _effects(self) -> list[str]:
         recorder = self.trace.recorder
         lines = self.trace.effects.prepare(self.writer)
+        self.section.note_lines(len(lines))
         return lines if recorder is None else lines + recorder.state_lines(self.writer)
 
     def _finish(self) -> Residual:
@@ -237,6 +241,11 @@ class Program:
         blocks: list[tuple[str, tuple[Source, ...]]] = []
         if self.trace.recorder is not None:
             graph = self.trace.recorder.finish(outputs)
+        locked = self._locked(graph is not None) if self.section else None
+        if locked is not None and around is not None:
+            raise Unsupported(errors.UnsupportedObject("a lock, which is taken while a function mode is active,"))
+        if locked is not None and not locked.first:
+            checks = [*checks, locked.taken]
         if graph is not None:
             args = self._graph_args(graph.inputs, blocks)
             writer.namespace["graph"] = graph.callable
@@ -244,24 +253,23 @@ class Program:
             head.append(f"{target}graph({', '.join(args)})")
             recovery = graph.recovery(self.trace.recorder, writer, checked=bool(checks))
             if recovery is not None:
-                head = self._checked(head[0], checks, recovery, graph, [around[1]] if around else [])
+                before = [*([around[1]] if around else []), *([] if locked is None else locked.given_back)]
+                head = self._checked(head[0], checks, recovery, graph, before)
             elif checks:
                 raise errors.InternalError("assumptions of a graph that cannot be thrown away")
         elif names:
             raise errors.InternalError("values of a graph that was not compiled")
         params = [*writer.params.values(), *(name for name, _ in blocks)]
         sources: list[Output] = [*writer.params.keys(), *(block for _, block in blocks)]
-        body = head + writer.lines
-        if around is not None:
-            body = [
-                around[0],
-                "try:",
-                *_indented(body or ["pass"]),
-                "except BaseException:",
-                f"    {around[1]}",
-                "    raise",
-            ]
-        body += self.epilogue
+        if locked is not None:
+            body = locked.body(params, head, writer.lines, self.epilogue)
+        elif around is not None:
+            inside = _indented(head + writer.lines or ["pass"])
+            undone = ["except BaseException:", f"    {around[1]}", "    raise"]
+            body = [around[0], "try:", *inside, *undone, *self.epilogue]
+        else:
+            body = head + writer.lines + self.epilogue
+        body = writer.first + body
         safe = self.own_name
         text = f"def {safe}({', '.join(params)}):\n" + "".join(f"    {line}\n" for line in body)
         filename = f"<stator {self.name} {next(_serial)}>"
@@ -270,7 +278,9 @@ class Program:
         weakref.finalize(writer.namespace[safe], linecache.cache.pop, filename, None).atexit = False
         return Residual(writer.namespace[safe], text, sources, graph, self.trace.config)
 
-    def _checked(self, call: str, checks: list[str], recovery: Recovery, graph: Graph, before: list[str]) -> list[str]:
+    def _checked(
+        self, call: str, checks: list[str], recovery: Recovery, graph: Graph, before_leaving: list[str]
+    ) -> list[str]:
         """The call of the graph, and what to do if it does not bear out what was assumed of its results, or fails.
 
         Ordinary Python then does it all again, and raises the program's own error where the program would. Where that
@@ -279,7 +289,7 @@ class Program:
         writer = self.writer
         saved, passed = writer.name("saved"), writer.name("passed")
         undo = [f"{recovery.undo}({saved})"] if recovery.undo else []
-        again = [*undo, *before, f"return tail_call({self._again()})"]
+        again = [*undo, *before_leaving, self._again()]
         lines = [f"{saved} = {recovery.save}"] if recovery.save else []
         lines += ["try:", f"    {call}"]
         if checks:
@@ -295,11 +305,23 @@ class Program:
             lines += [f"if not {passed}:", *(f"    {line}" for line in again)]
         return lines
 
+    def _locked(self, has_graph: bool) -> Locked:
+        """The existing locks that the program takes."""
+        called = f"{self.writer.source(FunctionSource())}, {as_tuple(self._arguments())}"
+        first = self.section.around_graph or not has_graph
+        return Locked(self.section, self.writer, called, self._again() if first else "")
+
+    def _arguments(self) -> list[str]:
+        """The arguments of the frame, in the order of its variables."""
+        code = self.trace.root.code
+        return [
+            self.writer.source(LocalSource(i, name)) for i, name in enumerate(code.co_varnames[: argument_count(code)])
+        ]
+
     def _again(self) -> str:
-        """Arguments for `tail_call`: the frame's function and arguments, to be executed as ordinary Python."""
+        """The line by which the frame's function is executed as ordinary Python, with its arguments."""
         writer, code = self.writer, self.trace.root.code
-        slots = code.co_varnames[: argument_count(code)]
-        names = [writer.source(LocalSource(i, name)) for i, name in enumerate(slots)]
+        names = self._arguments()
         positional, keywords = code.co_argcount, code.co_kwonlyargcount
         parts = names[:positional]
         rest = names[positional + keywords :]
@@ -311,7 +333,7 @@ class Program:
         again = f"{writer.const(runtime.untraced)}({writer.source(FunctionSource())})"
         if named:  # a tail call has none
             again = f"{writer.const(functools.partial)}({', '.join([again, *named])})"
-        return ", ".join([again, *parts])
+        return f"return tail_call({', '.join([again, *parts])})"
 
     def _raise_located(self, graph: Graph) -> list[str]:
         """An error of the graph, from the program's lines if they are known."""

@@ -35,6 +35,8 @@ class Writer:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.lines: list[str] = []
+        #: lines that come before the graph is called
+        self.first: list[str] = []
         #: lines for when what existed before has been written back
         self.late: list[str] = []
         self.namespace: dict[str, Any] = {"__builtins__": _BUILTINS}
@@ -100,12 +102,12 @@ class Writer:
 
     def attempt(self, value: Value) -> str | None:
         """The expression for a value, or None, with nothing emitted, if generated code cannot make it."""
-        lines, late, outputs = len(self.lines), len(self.late), len(self.outputs)
+        lines, late, outputs, first = len(self.lines), len(self.late), len(self.outputs), len(self.first)
         kept = (dict(self._names), dict(self._shells), set(self._making), dict(self.params))
         try:
             return self.expr(value)
         except (Unsupported, NotKnown):
-            del self.lines[lines:], self.late[late:], self.outputs[outputs:]
+            del self.lines[lines:], self.late[late:], self.outputs[outputs:], self.first[first:]
             self._names, self._shells, self._making, self.params = kept
             return None
 

@@ -9,6 +9,7 @@ from stator._core import Entry
 from stator.codegen.ir_check import Traced, check_ir
 from stator.guards.program import compile_guards
 from stator.host import collector
+from stator.models.stdlib.critical_section import CriticalSection
 from stator.report.stats import STATS
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def make_entry(compile_region: CompileRegion, trace: Trace, code: CodeType, resi
         guards = trace.recorder.guards_first() + guards + trace.recorder.guards_last()
     with collector.paused():
         program = compile_guards(guards, residual.outputs)
+    trace.extension(CriticalSection).guards.program = program
     if trace.config.check_ir:
         check_ir(Traced(code, program, residual))
     entry = Entry(program, residual.function, residual, trace.finalizers.prologue)

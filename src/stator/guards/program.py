@@ -37,6 +37,11 @@ class GuardProgram(CoreProgram):
         """Do all guards pass for a call of ``func`` whose argument slots hold ``args``?"""
         return isinstance(self.run(func, tuple(args)), tuple)
 
+    def hands_over(self, func: object, args: tuple[object, ...], earlier: tuple[object, ...]) -> bool:
+        """Do all guards pass, and are the outputs those of an ``earlier`` run?"""
+        outputs = self.run(func, args)
+        return isinstance(outputs, tuple) and next(self.reference.others(outputs, earlier), None) is None
+
     def failure(self, func: object, args: Sequence[object]) -> str | None:
         """The first guard that fails, what it expected and what is there; None if all hold."""
         return self.reference.failure(func, tuple(args)) or self._core_failure(func, tuple(args))

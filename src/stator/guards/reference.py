@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from .base import Guard
 from .intern import Output, sources_of
-from .source import CallInputs, LoadError
+from .source import CallInputs, LoadError, Source
 
 __all__ = ["ReferenceProgram"]
 
@@ -51,12 +52,16 @@ class ReferenceProgram:
                 return None
             passes = outputs is None
             return "only the reference passes" if passes else f"only the reference fails: {self.failure(func, args)}"
-        for output, mine, theirs in zip(self.outputs, own, outputs, strict=True):
+        other = next(self.others(own, outputs), None)
+        return None if other is None else f"{other.expr()} is handed over as another object"
+
+    def others(self, outputs: tuple[object, ...], earlier: tuple[object, ...]) -> Iterator[Source]:
+        """The sources where two runs have found different objects, though they do not make a new one each time."""
+        for output, mine, theirs in zip(self.outputs, outputs, earlier, strict=True):
             pairs = zip(sources_of(output), _as_tuple(output, mine), _as_tuple(output, theirs), strict=True)
             for source, a, b in pairs:
                 if a is not b and all(step.is_repeatable for step in source.chain()):
-                    return f"{source.expr()} is handed over as another object"
-        return None
+                    yield source
 
 
 def _load_output(call: CallInputs, output: Output) -> object:

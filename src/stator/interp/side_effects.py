@@ -81,6 +81,11 @@ class Effects:
         """Whether anything is to be done to the world outside."""
         return bool(self._deferred)
 
+    @property
+    def call_count(self) -> int:
+        """How many calls are put off."""
+        return len(self._deferred)
+
     def is_deferred(self, function: Host) -> bool:
         """Whether a call of the function is put off."""
         return any(found is function for found, _, _ in self._deferred)

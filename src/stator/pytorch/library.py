@@ -29,7 +29,7 @@ _PARTS = {
     "shapes": ("functions",),
     "state": ("annotations", "random_state", "generators", "saved_hooks"),
     "subclasses": ("construction", "examination", "new_wrapper", "own_functions"),
-    "tensors": ("checks", "outcomes", "subclass"),
+    "tensors": ("byte_conditions", "checks", "outcomes", "subclass"),
 }
 
 

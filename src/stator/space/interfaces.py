@@ -35,6 +35,7 @@ class Writer(Protocol):
     """Writes the residual program; see `stator.codegen.writer.Writer`."""
 
     lines: list[str]
+    first: list[str]
     late: list[str]
     namespace: dict[str, Host]
     outputs: list[Value]
@@ -124,6 +125,10 @@ class SideEffects(Protocol):
 
     def acts(self) -> bool:
         """Whether anything is to be done to the world outside."""
+
+    @property
+    def call_count(self) -> int:
+        """How many calls are put off."""
 
     def is_deferred(self, function: Host) -> bool:
         """Whether a call of the function is put off."""

@@ -1,7 +1,7 @@
-"""Locks made by the traced program: nobody else can hold one before it leaves the trace.
+"""Locks. One made by the traced program nobody else can hold before it leaves the trace.
 
-A lock that existed before breaks the graph: what happens between its acquisition and its release must not be put
-off until after the release.
+One that existed before is taken by generated code, with what the program does under it (see `critical_section`).
+Whether it is free at the moment nobody can say, so to ask for that breaks the graph.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import threading
 
 from stator.guards.source import Source
 from stator.models.classes.instance import InstanceValue
+from stator.models.stdlib.critical_section import CriticalSection
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import bool_value, host_errors, known_host, refuse, refuse_use
 from stator.space.protocol import FALSE, NONE, TRUE, builtin, models
 from stator.space.space import Space
-from stator.space.value import Constant, ObjectValue, Value
+from stator.space.value import Constant, ObjectValue, Unsupported, Value
 
 _LOCK = type(_thread.allocate_lock())
 _RLOCK = type(threading.RLock())
@@ -46,42 +47,57 @@ class LockValue(ObjectValue):
         return self.tp_enter(space) if waits or not self.depth or self.kind is _RLOCK else FALSE
 
     def tp_enter(self, space: Space) -> Value:
-        """Acquire, without waiting: a lock that cannot be had would wait for ever."""
-        self.check_fresh("acquire")
+        """Acquire. A lock that the program holds already would wait for ever."""
         if self.depth and self.kind is _LOCK:
             raise refuse_use("lock.acquire", "of a lock that is held")
+        if self.source is not None and not self.depth:
+            section = space.trace.extension(CriticalSection)
+            if not section.may_take(self):
+                raise self.refusal("acquire")
+            section.take(self)
         space.mark_mutated(self)
         self.depth += 1
         return TRUE
 
     def _check_arguments(self, space: Space, *args: Value) -> bool:
         """Whether `acquire(*args)` would wait; arguments that do not go together are refused by a lock that is free."""
-        self.check_fresh("acquire")
         blocking, timeout = (known_host(space, arg, f"{self.kind.__name__}.acquire") for arg in args)
         with host_errors(space, Exception):
             type(self).maker().acquire(blocking, timeout)
+        if not blocking or timeout != -1:
+            self.check_known("acquire")
         return bool(blocking)
 
     def release(self, space: Space) -> Value:
-        self.check_fresh("release")
+        self.check_known("release")
         if not self.depth:
             words = "release unlocked lock" if self.kind is _LOCK else "cannot release un-acquired lock"
             raise space.error(RuntimeError, words)
         space.mark_mutated(self)
         self.depth -= 1
+        if self.source is not None:
+            space.trace.extension(CriticalSection).released()
         return NONE
 
     def tp_exit(self, space: Space, *exc_info: Value) -> Value:
         return self.release(space)
 
     def locked(self, space: Space) -> Value:
-        self.check_fresh("locked")
+        self.check_known("locked")
         return bool_value(self.depth > 0)
 
-    def check_fresh(self, method: str) -> None:
-        """A lock that existed before the trace breaks the graph."""
-        if self.source is not None:
-            raise refuse(f"{self.kind.__name__}.{method}")
+    def check_known(self, method: str) -> None:
+        """Whether it is free is known of a lock that the program has made, or holds."""
+        if self.source is not None and not self.depth:
+            raise self.refusal(method)
+
+    def refusal(self, method: str) -> Unsupported:
+        """The break at a method of an existing lock."""
+        return refuse(f"{self.kind.__name__}.{method}")
+
+    def effects(self, writer: Writer) -> list[str]:
+        """Generated code holds existing locks around all effects."""
+        return []
 
     def rebuilt(self, writer: Writer) -> str:
         shell = writer.shell_of(self)
@@ -124,7 +140,7 @@ class ReentrantLock(LockValue):
         return ReentrantLock()
 
     def _is_owned(self, space: Space) -> Value:
-        self.check_fresh("_is_owned")
+        self.check_known("_is_owned")
         return bool_value(self.depth > 0)
 
 

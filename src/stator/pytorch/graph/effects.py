@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from stator.models.stdlib.clocks import Clock
+from stator.models.stdlib.critical_section import CriticalSection
 from stator.pytorch import internals
 
 if TYPE_CHECKING:
@@ -68,6 +70,11 @@ class GraphEffects:
             if root.host is not None:
                 self.written[root] = None
                 self.writing.add(node)
+        trace = operation.recorder.trace
+        trace.extension(Clock).note_operation()
+        section = trace.extension(CriticalSection)
+        if section:
+            section.note_operation(writes=node in self.writing)
         if written:
             counts = self.writes[node] = {}
             operands = [operation.operands[index] for index in outcome.written]

@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 
 from stator._core import keep_contents, plan_keeping, put_contents_back
+from stator.models.stdlib.critical_section import CriticalSection
 from stator.pytorch import internals
+from stator.pytorch.fake.python_code import runs_no_python
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.state.random_state import restore, saved
 from stator.pytorch.tensors.classes import is_plain_class
@@ -151,6 +153,7 @@ def recovery(recorder: Recorder, located: Located | None, writer: Writer, *, che
     One that is `checked` may also turn out to have computed what the trace had ruled out.
     """
     effects = recorder.effects
+    _suit_locks(recorder)
     if not recorder.trace.root.repeatable or effects.acts:
         return _early(located, writer)
     in_order = located is not None and not located.asserts_late
@@ -181,6 +184,16 @@ def can_be_undone(recorder: Recorder) -> bool:
     """Whether all that the graph does can be taken back, so that ordinary Python may execute the frame again."""
     effects = recorder.effects
     return not effects.acts and all(_can_be_put_back(value) for value in effects.written)
+
+
+def _suit_locks(recorder: Recorder) -> None:
+    """The graph of a program that takes locks runs under them, or can be undone if it turns out to have run in vain."""
+    section = recorder.trace.extension(CriticalSection)
+    if section:
+        around = section.around_graph
+        fits = not section.written_before and runs_no_python(recorder) if around else can_be_undone(recorder)
+        if not fits:
+            section.give_up()
 
 
 def only_contents(value: TracedTensor) -> bool:

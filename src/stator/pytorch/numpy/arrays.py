@@ -10,14 +10,12 @@ import numpy as np
 import torch
 
 from stator import errors
-from stator.pytorch.numpy import array_calls
+from stator.pytorch.numpy import array_calls, scalar_operands
 from stator.pytorch.numpy.array_calls import name_of, refusal
 from stator.pytorch.numpy.array_value import FIELDS, SCALARS, ArrayValue
 from stator.pytorch.numpy.function_call import astype, call, mind_errors
-from stator.pytorch.tensors.lowering import NUMBER_TYPES, STAND_INS
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.scalars import scalar
-from stator.space.operators import BINARY, COMPARE
 from stator.space.protocol import (
     AMBIENT,
     CALL_HOOKS,
@@ -60,13 +58,6 @@ def _number(space: Space, array: ArrayValue, name: str) -> Value:
     return found
 
 
-def _taken_for(space: Space, array: ArrayValue) -> Value | None:
-    """The number of Python's that torch takes a scalar for; it refuses arrays, and complex scalars."""
-    if array.cls not in NUMBER_TYPES:
-        return None
-    return scalar(space, array.tensor, object)
-
-
 def _len(space: Space, array: ArrayValue) -> Value:
     if not len(array.tensor.shape):
         raise space.error(TypeError, "len() of unsized object")
@@ -79,9 +70,6 @@ def _tolist(space: Space, array: ArrayValue) -> Value:
 
 def _truth(space: Space, array: ArrayValue) -> Value:
     raise Unsupported(errors.DataDependentBranch())
-
-
-_LEFT_TO_TENSORS = frozenset({entry[1] for entry in (*BINARY.values(), *COMPARE.values())})
 
 
 def _method(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -100,8 +88,8 @@ def _method(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value
             return _tolist(space, self)
         if name == "__bool__":
             return _truth(space, self)
-    if name in _LEFT_TO_TENSORS and len(args) == 2 and self.cls in SCALARS and args[1].force().isa(torch.Tensor):
-        return NOT_IMPLEMENTED  # tensors have the higher `__array_priority__`
+    if scalar_operands.leaves_to_tensor(name, args):
+        return NOT_IMPLEMENTED
     known = name_of(host)
     if known is None or not any(isinstance(arg.force(), ArrayValue) for arg in args):
         return None
@@ -155,8 +143,7 @@ def install() -> None:
     """Register the models."""
     MODELS[np.ndarray] = ArrayValue
     FIELDS.update({name: _viewed(name) for name in ("T", "real", "imag")})
-    STAND_INS[ArrayValue] = _taken_for
-    NUMBER_TYPES.update({cls: cls.item for cls in SCALARS if issubclass(cls, np.floating | np.integer)})
+    scalar_operands.install()
     IMMUTABLE.update(SCALARS, {np.dtype}, {type(np.dtype(cls)) for cls in SCALARS})
     for cls in SCALARS:
         REALISERS[cls] = _scalar

@@ -22,11 +22,9 @@ from stator.space.value import Constant, Raised, Value
 from stator.space.warning_trap import left_to_run_time
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import torch
 
-    from stator.pytorch.types import Host
+    from stator.pytorch.types import Args, Host
     from stator.space.space import Space
 
 __all__ = ["astype", "call", "mind_errors"]
@@ -88,10 +86,10 @@ class _Asked:
         hosts = [value.host for value in values if value.constant]
         if len(hosts) < len(values) or not any(type(number) in SCALARS for number in hosts):
             return None
-        answer = self.known(host, hosts, {})
+        answer = self.known(host, tuple(hosts), {})
         return None if isinstance(answer.result, np.ndarray | tuple | list) else answer
 
-    def known(self, host: Host, args: Sequence[Host], kwargs: dict[str, Host]) -> Answer:
+    def known(self, host: Host, args: Args, kwargs: dict[str, Host]) -> Answer:
         """What NumPy gives for operands that are known."""
         mind_errors(self.space, self.name)
         warned: set[type] = set()

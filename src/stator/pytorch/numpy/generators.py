@@ -4,8 +4,8 @@
     noise = rng.normal(size=4)      # these very numbers, in each call
     np.random.seed(0)               # from here on the state of NumPy's own generator is known
 
-What is drawn is a constant of the graph. A generator whose state the program has not set breaks the graph when it is
-drawn from.
+What is drawn is a constant of the graph. A generator whose state the program has not set is drawn from when the graph has
+run (`random_draws`), or breaks it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from stator.models.functions.method import Bindable, Named
 from stator.pytorch.nesting import items_of
 from stator.pytorch.numpy.array_value import SCALARS
 from stator.pytorch.numpy.function_call import call
+from stator.pytorch.numpy.random_draws import awaits_draws, draw_later
 from stator.space import facts
 from stator.space.operands import host_errors
 from stator.space.protocol import MODELS, NONE, register
@@ -159,7 +160,7 @@ def _seed(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     seeds = [*given, *named.values()]
     if not seeds or not all(type(seed) in (int, tuple) for seed in seeds) or not isinstance(generator, GeneratorValue):
         raise _refusal(host.seed)
-    if generator.source is not None and not _holds_default(space, generator):
+    if generator.source is not None and (awaits_draws(space) or not _holds_default(space, generator)):
         raise _refusal(host.seed)
     with host_errors(space, Exception):
         made = host()
@@ -189,8 +190,13 @@ def _drawing(method: Host) -> Handler:
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         generator = args[0].force() if args else None
-        if not isinstance(generator, GeneratorValue) or generator.twin is None or "out" in kwargs:
+        if not isinstance(generator, GeneratorValue) or "out" in kwargs:
             raise _refusal(method)
+        if generator.twin is None:
+            later = None if kwargs else draw_later(space, method, args)
+            if later is None:
+                raise _refusal(method)
+            return later
         given, named = _known(space, method, args[1:], kwargs)
         generator.change(space)
         with host_errors(space, Exception):

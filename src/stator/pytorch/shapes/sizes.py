@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.models.containers.tuple_ import LIKE_TUPLES
+from stator.space.deferred import concatenated
 from stator.space.protocol import COMPARISONS, MODELS, bad_call, pure, register
+from stator.space.recursion import repr_piece
 from stator.space.value import Constant, Value
 
 if TYPE_CHECKING:
@@ -36,6 +38,15 @@ def _numel(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     for item in space.unpack(args[0]):
         total = space.binary("*", total, item)
     return total
+
+
+def _repr(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`torch.Size([2, 3])`; with sizes that vary it is put together when the graph has run."""
+    items = [item.force() for item in space.unpack(args[0])]
+    if all(item.constant for item in items):
+        return space.run_known(torch.Size.__repr__, args)
+    shown = [piece for item in items for piece in (", ", repr_piece(space, item))]
+    return concatenated("torch.Size([", *shown[1:], "])")
 
 
 def _again(name: str) -> Handler:
@@ -81,7 +92,8 @@ def install() -> None:
     own = vars(torch.Size)
     register(torch.Size.__new__, _new)
     register(own["numel"], _numel)
-    pure(own["__repr__"], own["__reduce__"])
+    pure(own["__reduce__"])
+    register(own["__repr__"], _repr)
     register(own["__add__"], _joined(False))
     register(own["__radd__"], _joined(True))
     for name in ("__getitem__", "__mul__", "__rmul__"):

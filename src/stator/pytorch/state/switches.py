@@ -31,7 +31,9 @@ _NAMES = {
     **{f"_get_{kind}_sdp_enabled": f"_set_sdp_use_{kind}" for kind in ("overrideable", "fa3", "fa4")},
     "_get_math_sdp_allow_fp16_bf16_reduction": "_set_math_sdp_allow_fp16_bf16_reduction",
     "_get_sdp_priority_order": "_set_sdp_priority_order",
-    **{f"_get_cudnn_{what}": f"_set_cudnn_{what}" for what in ("enabled", "benchmark", "deterministic")},
+    **{f"_get_cudnn_{what}": f"_set_cudnn_{what}" for what in ("enabled", "benchmark", "deterministic", "allow_tf32")},
+    "_get_cudnn_depthwise_kernel": "_set_cudnn_depthwise_kernel",
+    "_cuda_get_cudnn_benchmark_limit": "_cuda_set_cudnn_benchmark_limit",
     **{f"_get_mkldnn_{what}": f"_set_mkldnn_{what}" for what in ("enabled", "deterministic")},
     # of the engine's threads, which give the same results
     "_is_multithreading_enabled": "_set_multithreading_enabled",
@@ -74,6 +76,26 @@ def _pairs() -> dict[str, Switch]:
     return {name: _of_one_answer(*pair) for name, pair in found.items() if len(pair) == 2}
 
 
+#: what the precision of products in single precision is asked and set for, in the order in which one overrides another
+_PRECISIONS = (("generic", "all"), *((b, op) for b in ("cuda", "mkldnn") for op in ("all", "conv", "rnn", "matmul")))
+
+
+def _precision() -> dict[str, Switch]:
+    """The precision of products in single precision, where this torch tells it by backend and operation."""
+    found = internals.c_functions(("_get_fp32_precision_getter", "_set_fp32_precision_setter"))
+    if len(found) < 2:
+        return {}
+    getter, setter = found
+
+    def read() -> tuple[object, ...]:
+        return tuple(getter(*of) for of in _PRECISIONS)
+
+    def calls(to: Any) -> Calls:
+        return [(setter, (*of, value)) for of, value in zip(_PRECISIONS, to, strict=True)]
+
+    return {"float32 precision": Switch((getter,), (setter,), read, calls)}
+
+
 def _anomaly() -> tuple[bool, bool]:
     return torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
 
@@ -91,7 +113,7 @@ def _of_autograd() -> dict[str, Switch]:
     }
 
 
-SWITCHES = {**_pairs(), **_of_autograd()}
+SWITCHES = {**_pairs(), **_precision(), **_of_autograd()}
 #: those that say which kernels attention may take
 ATTENTION = tuple(name for name in SWITCHES if "sdp" in name)
 

@@ -52,7 +52,7 @@ def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 def _new_of(kind: Any) -> Handler:
     """`torch.IntTensor.__new__(torch.IntTensor, …)`."""
-    dtype, device = kind.dtype, torch.device("cuda" if kind.is_cuda else "cpu")
+    dtype, device = kind.dtype, _device(kind)
 
     def new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         given = [arg.force() for arg in args[1:]]
@@ -67,6 +67,10 @@ def _new_of(kind: Any) -> Handler:
     return new
 
 
+def _device(kind: Any) -> torch.device:
+    return torch.device("cuda" if kind.is_cuda else "xpu" if kind.is_xpu else "cpu")
+
+
 def _is_of_kind(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """`isinstance(x, torch.IntTensor)`: of that data type, on that device and laid out so, of whatever class."""
     kind, tensor = space.known(args[0]), args[-1].force()
@@ -75,8 +79,7 @@ def _is_of_kind(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Va
     if not isinstance(tensor, TensorValue) or has_dispatch(tensor.cls):
         return None
     layout = torch.strided if tensor.meta is not None else tensor.fake.layout
-    device = "cuda" if kind.is_cuda else "cpu"
-    same = (tensor.dtype, tensor.device.type, layout) == (kind.dtype, device, kind.layout)
+    same = (tensor.dtype, tensor.device.type, layout) == (kind.dtype, _device(kind).type, kind.layout)
     return TRUE if same else FALSE
 
 

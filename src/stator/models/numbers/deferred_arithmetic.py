@@ -1,0 +1,41 @@
+"""Arithmetic of numbers that are known when the graph has run: sums, differences and products, which cannot fail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator.space.deferred import DeferredNumber
+from stator.space.protocol import CALL_HOOKS, NOT_IMPLEMENTED
+
+if TYPE_CHECKING:
+    from stator.space.host_types import Host
+    from stator.space.space import Space
+    from stator.space.value import Value
+
+_NAMES = ("add", "sub", "mul")
+#: the methods of numbers, by their ids, with what they take
+_METHODS: dict[int, tuple[type, tuple[type, ...]]] = {
+    id(vars(cls)[f"__{prefix}{name}__"]): (cls, takes)
+    for cls, takes in ((int, (int,)), (float, (int, float)))
+    for name in _NAMES
+    for prefix in ("", "r")
+}
+
+
+def _compute(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """A method of numbers (see protocol.CALL_HOOKS)."""
+    found = _METHODS.get(id(host))
+    if found is None or len(args) != 2 or kwargs:
+        return None
+    cls, takes = found
+    values = [arg.force() for arg in args]
+    if not any(isinstance(value, DeferredNumber) for value in values) or values[0].cls is not cls:
+        return None
+    if not all(isinstance(value, DeferredNumber) or value.constant or value.symbolic for value in values):
+        return None
+    if values[1].cls in takes:
+        return DeferredNumber(cls, host, values)
+    return NOT_IMPLEMENTED if values[1].cls in (int, float) else None
+
+
+CALL_HOOKS.insert(0, _compute)  # symbols compute with each other only

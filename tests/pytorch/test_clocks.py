@@ -1,0 +1,90 @@
+"""Clocks that compiled functions read: before the graph, after it, and never in between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import stator
+
+SLOW = 0.05
+LOG: dict[str, Any] = {}
+
+
+def slow(gm: torch.fx.GraphModule, inputs: Any) -> Callable[..., Any]:
+    """A backend whose graphs take their time."""
+
+    def run(*args: torch.Tensor) -> Any:
+        time.sleep(SLOW)
+        return gm(*args)
+
+    return run
+
+
+def around(x: torch.Tensor) -> Any:
+    begun = time.perf_counter()
+    y = x.sin() * 2
+    return y, time.perf_counter() - begun
+
+
+def kept(x: torch.Tensor) -> Any:
+    begun = time.monotonic_ns()
+    y = x.sin() * 2
+    LOG["took"] = (time.monotonic_ns() - begun) * 1e-9
+    return y, LOG["took"]
+
+
+def told(x: torch.Tensor) -> Any:
+    begun = time.time()
+    y = x + 1
+    print(f"took {time.time() - begun:.6f} s")
+    return y, SLOW
+
+
+def before(x: torch.Tensor) -> Any:
+    first = time.perf_counter()
+    second = time.perf_counter()
+    return x + 1, SLOW + (second - first) * 1e-6
+
+
+@pytest.mark.parametrize("function", [around, kept, told, before])
+def test_one_graph(function: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    compiled = stator.compile(function, backend=slow, fullgraph=True)
+    for n in (2, 3, 4):
+        y, took = compiled(torch.ones(n))
+        assert torch.equal(y, function(torch.ones(n))[0]) and SLOW <= took < 60
+        said = capsys.readouterr().out
+        assert function is not told or float(said.split()[1]) >= SLOW
+
+
+def between(x: torch.Tensor) -> Any:
+    begun = time.perf_counter()
+    y = x.sin()
+    middle = time.perf_counter()
+    y = y.cos()
+    return y, middle - begun, time.perf_counter() - middle
+
+
+def compared(x: torch.Tensor) -> Any:
+    begun = time.perf_counter()
+    y = x.sin()
+    return y, SLOW if time.perf_counter() - begun > 0 else 0.0, SLOW
+
+
+@pytest.mark.parametrize("function", [between, compared])
+def test_with_breaks(function: Any) -> None:
+    compiled = stator.compile(function, backend=slow)
+    for n in (2, 3, 4):
+        y, first, second = compiled(torch.ones(n))
+        assert torch.equal(y, function(torch.ones(n))[0]) and first >= SLOW and second >= SLOW
+
+
+def test_gradients() -> None:
+    x = torch.ones(3, requires_grad=True)
+    y, took = stator.compile(around, backend="aot_eager", fullgraph=True)(x)
+    y.sum().backward()
+    assert took > 0 and torch.allclose(x.grad, 2 * torch.ones(3).cos())  # type: ignore[arg-type]

@@ -1,0 +1,125 @@
+"""Numbers that NumPy's generators draw in compiled functions: the same ones as eagerly, in the same order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import stator
+
+STATE: dict[str, Any] = {}
+
+
+def unused(x: torch.Tensor) -> Any:
+    np.random.uniform(0, 1)
+    return x + 1
+
+
+def returned_out_of_order(x: torch.Tensor) -> Any:
+    first, second = np.random.uniform(0, 1), np.random.normal()
+    return x + 1, second, first
+
+
+def kept(x: torch.Tensor) -> Any:
+    STATE["log"].append(np.random.randint(100))
+    return x + len(STATE["log"])
+
+
+def told(x: torch.Tensor) -> Any:
+    print("drawn", np.random.rand())
+    return x * 2
+
+
+def seeded(x: torch.Tensor) -> Any:
+    first = np.random.rand()
+    np.random.seed(3)
+    return x * 2, first, np.random.rand()
+
+
+def of_a_generator(x: torch.Tensor) -> Any:
+    rng = STATE["rng"]
+    return x * 2, rng.normal(1.0, 2.0), np.random.standard_normal(), rng.random()
+
+
+def layer_drop(x: torch.Tensor, training: bool = False) -> Any:
+    for _ in range(3):
+        chance = np.random.uniform(0, 1)
+        if not (training and chance < 0.5):
+            x = x.sin()
+    return x
+
+
+WHOLE = [unused, returned_out_of_order, kept, told, of_a_generator, layer_drop]
+
+
+def decides(x: torch.Tensor) -> Any:
+    return layer_drop(x, training=True)
+
+
+def computes(x: torch.Tensor) -> Any:
+    early = np.random.rand()
+    return x * np.random.uniform(), early
+
+
+def an_array(x: torch.Tensor) -> Any:
+    early = np.random.rand()
+    return x + torch.from_numpy(np.random.rand(2)), early
+
+
+def raises(x: torch.Tensor) -> Any:
+    STATE["log"].append(np.random.rand())
+    raise ValueError(len(STATE["log"]))
+
+
+def fails(x: torch.Tensor) -> Any:
+    try:
+        np.random.rand()
+        return x[torch.tensor([7])], np.random.rand()
+    except IndexError:
+        return x, np.random.rand()
+
+
+def wrong_arguments(x: torch.Tensor) -> Any:
+    return np.random.normal(0, -1)
+
+
+BREAKING = [seeded, decides, computes, an_array, raises, fails, wrong_arguments]
+
+
+def run(function: Any, capsys: Any) -> Any:
+    np.random.seed(0)
+    STATE.update(rng=np.random.default_rng(7), log=[])
+    found = []
+    for _ in range(3):
+        try:
+            found.append(str(function(torch.ones(2))))
+        except Exception as e:
+            found.append((type(e), str(e)))
+    state: Any = np.random.get_state()
+    return found, STATE["log"], STATE["rng"].bit_generator.state, str(state[1].tolist()), state[2:], capsys.readouterr()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("function", WHOLE)
+def test_one_graph(function: Any, backend: str, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = run(function, capsys)
+    assert run(stator.compile(function, backend=backend, fullgraph=True), capsys) == expected
+
+
+@pytest.mark.parametrize("function", BREAKING)
+def test_with_breaks(function: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = run(function, capsys)
+    assert run(stator.compile(function, backend="eager"), capsys) == expected
+
+
+@pytest.mark.parametrize("function", WHOLE)
+def test_a_break_everywhere(function: Any) -> None:
+    def started() -> Any:
+        np.random.seed(0)
+        STATE.update(rng=np.random.default_rng(7), log=[])
+        return function(torch.ones(2)), np.random.rand()
+
+    stator.testing.break_everywhere(started, (), spread=6)
