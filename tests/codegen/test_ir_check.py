@@ -1,6 +1,8 @@
 # needs: torch
 """The IR check: what a trace leaves passes it, and each rule finds what breaks it."""
 
+import copy
+
 import pytest
 import torch
 
@@ -25,7 +27,8 @@ def traced() -> Traced:
 
 
 def with_text(found, text):
-    residual = type(found.residual)(found.residual.function, text, found.residual.outputs, found.residual.graph)
+    residual = copy.copy(found.residual)
+    residual.text = text
     return found._replace(residual=residual)
 
 

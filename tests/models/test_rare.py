@@ -118,7 +118,7 @@ def compute(n):
 results, start = {}, threading.Barrier(4)
 
 def run(n):
-    compiled = stator.compile(lambda: compute(n), fullgraph=True)
+    compiled = stator.compile(lambda: compute(n), fullgraph=True, isolate_recompiles=True)
     start.wait()
     results[n] = compiled()
 

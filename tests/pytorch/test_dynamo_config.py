@@ -424,3 +424,15 @@ def test_options_patched_inside(program, backend):
         grad=True,
         breaks=int(program is patched_around_a_break),
     )
+
+
+def test_what_was_made_under_other_settings_of_torchs_is_not_shared(untouched):
+    def add(x):
+        return x + x.sum().item()
+
+    calls = [stator.compile(add, backend="eager") for _ in range(2)]
+    for call, captured in zip(calls, (False, True), strict=True):
+        with torch._dynamo.config.patch(capture_scalar_outputs=captured):
+            before = stator.stats().graph_breaks
+            call(torch.ones(2))
+            assert (stator.stats().graph_breaks == before) is captured

@@ -19,7 +19,7 @@ from stator.guards.intern import sources_of
 from stator.guards.source import CellSource, ConstSource, LocalSource, Source
 
 if TYPE_CHECKING:
-    from stator.codegen.program import Residual
+    from stator.codegen.residual import Residual
     from stator.guards.intern import Output
     from stator.guards.program import GuardProgram
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import linecache
 import sys
 import weakref
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from stator import errors
-from stator._core import CodePolicy, call_traced, raise_unchanged, set_code_policy, tail_call
-from stator.bytecode import argument_count, runtime
+from stator._core import CodePolicy, call_traced, set_code_policy, tail_call
+from stator.bytecode import runtime
+from stator.codegen.graph_call import GraphCall, arguments, executed_again
 from stator.codegen.locked import Locked, as_tuple
 from stator.codegen.native_calls import NATIVE, Native
+from stator.codegen.residual import Graph, Residual
 from stator.codegen.resume_functions import (
     ResumeFunction,
     callers,
@@ -24,58 +25,17 @@ from stator.codegen.resume_functions import (
 )
 from stator.codegen.writer import Writer
 from stator.guards.raw import is_heap_type
-from stator.guards.source import FunctionSource, LocalSource, Source
+from stator.guards.source import FunctionSource
 from stator.interp.policy import GIVEN_UP
 from stator.models.stdlib.critical_section import CriticalSection
 from stator.space.signals import FrameState
 from stator.space.value import NULL, Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.config import Config
-    from stator.guards.intern import Output
     from stator.space import interfaces
     from stator.space.interfaces import Trace
 
 _serial = itertools.count()
-
-
-class Recovery(Protocol):
-    """What is done about a graph that fails; see `stator.pytorch.graph.undo.Recovery`."""
-
-    save: str
-    undo: str
-    refused: str
-
-
-class Graph(Protocol):
-    """A compiled graph; see `stator.pytorch.graph.compiled_graph.CompiledGraph`."""
-
-    callable: Callable[..., object]
-    inputs: list[Output]
-    located: Callable[[BaseException], object] | None
-    gm: Any
-
-    def recovery(self, recorder: Any, writer: interfaces.Writer, *, checked: bool) -> Recovery | None:
-        """What generated code does about a failure of the graph, or of checks of its results."""
-
-
-class Residual:
-    """A generated program: its callable, its source text, what it must be handed, the graph inside it, and the settings
-    that it was made under."""
-
-    def __init__(
-        self,
-        function: Callable[..., object],
-        text: str,
-        outputs: Sequence[Output],
-        graph: Graph | None,
-        config: Config,
-    ) -> None:
-        self.function = function
-        self.text = text
-        self.outputs = outputs
-        self.graph = graph
-        self.config = config
 
 
 class Program:
@@ -227,135 +187,67 @@ class Program:
         return lines if recorder is None else lines + recorder.state_lines(self.writer)
 
     def _finish(self) -> Residual:
-        writer = self.writer
-        around = None if self.trace.recorder is None else self.trace.recorder.around(writer)
-        for generator in (*self.trace.finalizers.suspended_in_finally, *self.trace.finalizers.pending_close):
-            if not writer.is_made(generator):
-                name = generator.frame.code.co_qualname
-                raise Unsupported(errors.LifetimeObserved(f"generator {name}, left within a `try` or a `with`,"))
+        writer, recorder = self.writer, self.trace.recorder
+        around = None if recorder is None else recorder.around(writer)
+        self._refuse_left_open()
         outputs = writer.outputs
-        checks = self.trace.recorder.checked(writer) if self.trace.recorder is not None else []
-        names = [writer._names[id(v)] for v in outputs]
-        graph: Graph | None = None
-        head: list[str] = []
-        blocks: list[tuple[str, tuple[Source, ...]]] = []
-        if self.trace.recorder is not None:
-            graph = self.trace.recorder.finish(outputs)
+        checks = [] if recorder is None else recorder.checked(writer)
+        graph: Graph | None = None if recorder is None else recorder.finish(outputs)
         locked = self._locked(graph is not None) if self.section else None
         if locked is not None and around is not None:
             raise Unsupported(errors.UnsupportedObject("a lock, which is taken while a function mode is active,"))
         if locked is not None and not locked.first:
             checks = [*checks, locked.taken]
+        call, head = GraphCall(writer, graph), list[str]()
         if graph is not None:
-            args = self._graph_args(graph.inputs, blocks)
-            writer.namespace["graph"] = graph.callable
-            target = f"{', '.join(names)}{',' if len(names) == 1 else ''} = " if names else ""
-            head.append(f"{target}graph({', '.join(args)})")
-            recovery = graph.recovery(self.trace.recorder, writer, checked=bool(checks))
-            if recovery is not None:
-                before = [*([around[1]] if around else []), *([] if locked is None else locked.given_back)]
-                head = self._checked(head[0], checks, recovery, graph, before)
-            elif checks:
+            recovery = graph.recovery(recorder, writer, checked=bool(checks))
+            if checks and recovery is None:
                 raise errors.InternalError("assumptions of a graph that cannot be thrown away")
-        elif names:
+            before_leaving = [*([around[1]] if around else []), *([] if locked is None else locked.given_back)]
+            head = call.lines([writer._names[id(v)] for v in outputs], recovery, checks, before_leaving)
+        elif outputs:
             raise errors.InternalError("values of a graph that was not compiled")
-        params = [*writer.params.values(), *(name for name, _ in blocks)]
-        sources: list[Output] = [*writer.params.keys(), *(block for _, block in blocks)]
-        if locked is not None:
-            body = locked.body(params, head, writer.lines, self.epilogue)
-        elif around is not None:
-            inside = _indented(head + writer.lines or ["pass"])
-            undone = ["except BaseException:", f"    {around[1]}", "    raise"]
-            body = [around[0], "try:", *inside, *undone, *self.epilogue]
-        else:
-            body = head + writer.lines + self.epilogue
-        body = writer.first + body
-        safe = self.own_name
-        text = f"def {safe}({', '.join(params)}):\n" + "".join(f"    {line}\n" for line in body)
-        filename = f"<stator {self.name} {next(_serial)}>"
-        exec(compile(text, filename, "exec", dont_inherit=True), writer.namespace)
-        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-        weakref.finalize(writer.namespace[safe], linecache.cache.pop, filename, None).atexit = False
-        return Residual(writer.namespace[safe], text, sources, graph, self.trace.config)
+        params, sources = call.handed_over()
+        body = [*writer.first, *self._body(params, head, locked, around)]
+        function, text = self._compiled(params, body)
+        return Residual(function, text, sources, graph, self.trace.config)
 
-    def _checked(
-        self, call: str, checks: list[str], recovery: Recovery, graph: Graph, before_leaving: list[str]
+    def _refuse_left_open(self) -> None:
+        """Break where a generator would be closed by nobody, as generated code does not make it."""
+        for generator in (*self.trace.finalizers.suspended_in_finally, *self.trace.finalizers.pending_close):
+            if not self.writer.is_made(generator):
+                name = generator.frame.code.co_qualname
+                raise Unsupported(errors.LifetimeObserved(f"generator {name}, left within a `try` or a `with`,"))
+
+    def _body(
+        self, params: list[str], head: list[str], locked: Locked | None, around: tuple[str, str] | None
     ) -> list[str]:
-        """The call of the graph, and what to do if it does not bear out what was assumed of its results, or fails.
+        """The graph, what is made of its results, and what is left to do; under locks, or inside of `around`."""
+        made = self.writer.lines
+        if locked is not None:
+            return locked.body(params, head, made, self.epilogue)
+        if around is None:
+            return head + made + self.epilogue
+        inside = [f"    {line}" for line in head + made or ["pass"]]
+        return [around[0], "try:", *inside, "except BaseException:", f"    {around[1]}", "    raise", *self.epilogue]
 
-        Ordinary Python then does it all again, and raises the program's own error where the program would. Where that
-        cannot be, the error of the graph itself comes from the program's lines, if they are known.
-        """
-        writer = self.writer
-        saved, passed = writer.name("saved"), writer.name("passed")
-        undo = [f"{recovery.undo}({saved})"] if recovery.undo else []
-        again = [*undo, *before_leaving, self._again()]
-        lines = [f"{saved} = {recovery.save}"] if recovery.save else []
-        lines += ["try:", f"    {call}"]
-        if checks:
-            lines.append(f"    {passed} = {' and '.join(checks)}")
-        if recovery.refused:
-            lines += ["except Exception as error:", f"    if {recovery.refused.format(saved=saved)}:"]
-            lines += [f"        {line}" for line in self._raise_located(graph)]
-        else:
-            lines.append("except Exception:")
-        lines += [f"    if {writer.const(self.trace.recorder.is_watched)}():", "        raise"]
-        lines += [f"    {line}" for line in again]
-        if checks:
-            lines += [f"if not {passed}:", *(f"    {line}" for line in again)]
-        return lines
+    def _compiled(self, params: list[str], body: list[str]) -> tuple[Callable[..., object], str]:
+        """The function, and its text, which tracebacks show."""
+        name, namespace = self.own_name, self.writer.namespace
+        text = f"def {name}({', '.join(params)}):\n" + "".join(f"    {line}\n" for line in body)
+        filename = f"<stator {self.name} {next(_serial)}>"
+        exec(compile(text, filename, "exec", dont_inherit=True), namespace)
+        function: Callable[..., object] = namespace[name]
+        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+        weakref.finalize(function, linecache.cache.pop, filename, None).atexit = False
+        return function, text
 
     def _locked(self, has_graph: bool) -> Locked:
         """The existing locks that the program takes."""
-        called = f"{self.writer.source(FunctionSource())}, {as_tuple(self._arguments())}"
-        first = self.section.around_graph or not has_graph
-        return Locked(self.section, self.writer, called, self._again() if first else "")
-
-    def _arguments(self) -> list[str]:
-        """The arguments of the frame, in the order of its variables."""
-        code = self.trace.root.code
-        return [
-            self.writer.source(LocalSource(i, name)) for i, name in enumerate(code.co_varnames[: argument_count(code)])
-        ]
-
-    def _again(self) -> str:
-        """The line by which the frame's function is executed as ordinary Python, with its arguments."""
         writer, code = self.writer, self.trace.root.code
-        names = self._arguments()
-        positional, keywords = code.co_argcount, code.co_kwonlyargcount
-        parts = names[:positional]
-        rest = names[positional + keywords :]
-        if code.co_flags & 0x04:
-            parts.append(f"*{rest.pop(0)}")
-        named = [f"{k}={v}" for k, v in zip(code.co_varnames[positional:], names[positional : positional + keywords])]
-        if code.co_flags & 0x08:
-            named.append(f"**{rest.pop(0)}")
-        again = f"{writer.const(runtime.untraced)}({writer.source(FunctionSource())})"
-        if named:  # a tail call has none
-            again = f"{writer.const(functools.partial)}({', '.join([again, *named])})"
-        return f"return tail_call({', '.join([again, *parts])})"
-
-    def _raise_located(self, graph: Graph) -> list[str]:
-        """An error of the graph, from the program's lines if they are known."""
-        if graph.located is None:
-            return ["raise"]
-        frames = f"{self.writer.const(runtime.with_frames)}(error, *{self.writer.const(graph.located)}(error))"
-        return [frames, f"{self.writer.const(raise_unchanged)}(error)"]
-
-    def _graph_args(self, inputs: list[Output], blocks: list[tuple[str, tuple[Source, ...]]]) -> list[str]:
-        args = []
-        for item in inputs:
-            if isinstance(item, Source):
-                args.append(self.writer.source(item))
-            else:
-                name = self.writer.name("P")
-                blocks.append((name, item))
-                args.append(f"*{name}")
-        return args
-
-
-def _indented(lines: list[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
+        called = f"{writer.source(FunctionSource())}, {as_tuple(arguments(writer, code))}"
+        first = self.section.around_graph or not has_graph
+        return Locked(self.section, writer, called, executed_again(writer, code) if first else "")
 
 
 #: functions that look at the frame which calls them

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from stator import errors
 from stator._core import Entry, call_with_tracing
 from stator.bytecode.continuation import ContinuationError, is_continuation
-from stator.codegen.program import Program, Residual
+from stator.codegen.program import Program
+from stator.codegen.residual import Residual
 from stator.compiler.entry import make_entry
 from stator.compiler.region import LOG
 from stator.controls.breaks import break_is_error

@@ -13,7 +13,7 @@ from stator.models.stdlib.critical_section import CriticalSection
 from stator.report.stats import STATS
 
 if TYPE_CHECKING:
-    from stator.codegen.program import Residual
+    from stator.codegen.residual import Residual
     from stator.compiler.region import CompileRegion
     from stator.interp.trace import Trace
 

@@ -15,35 +15,30 @@ from collections.abc import Hashable
 from types import CodeType, MethodType
 from typing import TYPE_CHECKING, Any
 
-from stator._core import Entry, Region
 from stator.bytecode.by_code import ByCode
 from stator.bytecode.continuation import unvaried
 
 if TYPE_CHECKING:
+    from stator._core import Entry
     from stator.compiler.region import Asked, CompileRegion
     from stator.config import Config
     from stator.space.host_types import Host
 
 #: the pools of the compile regions alive, by their settings
 _POOLS: weakref.WeakValueDictionary[Hashable, Pool] = weakref.WeakValueDictionary()
-#: those of backends that have a name, which always live: `compile(f)(x)` may be in a loop
-_LASTING: dict[Hashable, Pool] = {}
 
 
 class Pool:
     """The compile regions of one kind, or a single one that keeps to itself.
 
     Args:
-        kept: how many entries of a code object are kept when the compile regions are gone that have made them.
         isolated: there is to be one compile region only.
     """
 
-    def __init__(self, *, kept: int = 0, isolated: bool = False) -> None:
+    def __init__(self, *, isolated: bool = False) -> None:
         self.isolated = isolated
         self._regions: weakref.WeakSet[CompileRegion] = weakref.WeakSet()
         self._states = ByCode[dict[object, Any]]()
-        self._kept = Region()
-        self._most_kept = kept
 
     def join(self, compile_region: CompileRegion) -> None:
         """One more compile region is of this kind."""
@@ -53,15 +48,9 @@ class Pool:
         """What earlier traces of this code left for the next (which sizes vary …)."""
         return self._states.of(unvaried(code), lambda code: {})
 
-    def add(self, code: CodeType, entry: Entry) -> None:
-        """A compile region has made an entry."""
-        if len(self._kept.entries(code)) < self._most_kept:
-            self._kept.add(code, entry)
-
     def forget(self) -> None:
-        """Forget what traces have learnt and made."""
+        """Forget what traces have learnt."""
         self._states.clear()
-        self._kept.clear()
 
     def entry_for(
         self, code: CodeType, function: Host, args: list[Host], config: Config, *, beside: CompileRegion
@@ -69,8 +58,8 @@ class Pool:
         """An entry of another compile region that is for this call too, and was made under these very settings: torch's
         own, which are among them, may have been others."""
         tried = set(beside.region.entries(code))
-        for region in (self._kept, *(other.region for other in list(self._regions))):
-            for entry in reversed(region.entries(code)):
+        for other in list(self._regions):
+            for entry in reversed(other.region.entries(code)):
                 if entry not in tried and _is_for(entry, config) and _passes(entry, function, args):
                     return entry
                 tried.add(entry)
@@ -89,14 +78,12 @@ def pool_of(
     except TypeError:  # an option that is a list, say
         return Pool(isolated=True)
     if pool is None:
-        pool = _POOLS[key] = Pool(kept=config.recompile_limit if isinstance(name, str) else 0)
-        if isinstance(name, str):
-            _LASTING[key] = pool
+        pool = _POOLS[key] = Pool()
     return pool
 
 
 def forget_all() -> None:
-    """Forget what the pools keep."""
+    """Forget what the traces of all compile regions have learnt."""
     for pool in list(_POOLS.values()):
         pool.forget()
 

@@ -20,7 +20,7 @@ _RARE = {"distributed.placements": "torch.distributed.tensor.placement_types"}
 _PARTS = {
     "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks"),
     "composed": ("masked", "nested", "quantized", "sparse"),
-    "distributed": ("awaited", "calls", "collectives", "groups", "meshes", "options", "work"),
+    "distributed": ("awaited", "calls", "collectives", "functional", "groups", "meshes", "options", "work"),
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),
     "modules": ("module_hooks", "optim", "recurrent", "scripted"),

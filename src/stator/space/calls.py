@@ -14,7 +14,7 @@ from stator.space.protocol import CALL_HOOKS, NOT_IMPLEMENTED, bad_call, handler
 from stator.space.recursion import nested
 from stator.space.reloaded import adopt
 from stator.space.space import Space
-from stator.space.value import Known, NotKnown, Unsupported, Value
+from stator.space.value import Constant, Known, NotKnown, Unsupported, Value
 
 
 class Calls(Space):
@@ -40,7 +40,23 @@ class Calls(Space):
             return self.call(slot, [function, *args], kwargs, in_tail_position)
 
     def call_builtin(self, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        """Call a host callable: by its model, else a higher layer's, else for real on known operands, else break."""
+        """Call a host callable: by its model, else a higher layer's, else for real on known operands, else break.
+
+        Where none of them takes a symbol, the trace is for the number that it is: `decimal.Decimal(n)`.
+        """
+        before = self.trace.mutation_count
+        try:
+            return self._call_builtin(host, args, kwargs)
+        except (NotKnown, Unsupported) as e:
+            if isinstance(e, Unsupported) and not isinstance(e.brk, errors.UnsupportedCCall):
+                raise
+            values = [arg.force() for arg in (*args, *kwargs.values())]
+            if self.trace.mutation_count != before or not any(value.symbolic for value in values):
+                raise
+        known = [Constant(self.decide(value)) if value.symbolic else value for value in values]
+        return self._call_builtin(host, known[: len(args)], dict(zip(kwargs, known[len(args) :], strict=True)))
+
+    def _call_builtin(self, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value:
         handler = handler_of(host)
         if handler is not None:
             result = handler(self, args, kwargs)

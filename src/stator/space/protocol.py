@@ -361,12 +361,11 @@ def bad_call(space: Space, host: Host, args: list[Value], kwargs: dict[str, Valu
 
 def is_pure(host: Host) -> bool:
     """Whether the callable may run for real on known operands."""
-    if id(host) in PURE:
-        return True
-    if id(host) in IMPURE:
-        return False
-    if load(host):
-        return is_pure(host)
+    known = _said_pure(host)
+    if known is None and load(host):
+        known = _said_pure(host)
+    if known is not None:
+        return known
     owner = owner_of(host)
     if owner is None and not issubclass(type(host), type):
         owner = getattr(host, "__self__", None)
@@ -375,6 +374,11 @@ def is_pure(host: Host) -> bool:
         if not isinstance(owner, type):
             owner = type(owner)
     return owner in IMMUTABLE
+
+
+def _said_pure(host: Host) -> bool | None:
+    """What the tables say."""
+    return True if id(host) in PURE else False if id(host) in IMPURE else None
 
 
 def handler_of(host: Host) -> Handler | None:

@@ -46,14 +46,16 @@ def announce(package: str, index: Mapping[str, str]) -> None:
 
 
 def load(host: Host) -> bool:
-    """Import the files about a type or a callable; whether there were any, so that the tables may answer now."""
+    """Import the files about a type or a callable; whether there are any, so that the tables may answer now.
+
+    They may have been imported by another thread since the caller has asked the tables.
+    """
     files = files_about(host)
-    if not files or _LOADED.issuperset(files):
-        return False
     for file in files:
-        importlib.import_module(file)
-        _LOADED.add(file)
-    return True
+        if file not in _LOADED:
+            importlib.import_module(file)
+            _LOADED.add(file)
+    return bool(files)
 
 
 def load_all() -> None:

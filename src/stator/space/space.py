@@ -55,6 +55,9 @@ class Space(ABC):
     def realise(self, host: Any, source: Source) -> Value: ...
 
     @abstractmethod
+    def has_changed(self, host: Any) -> bool: ...
+
+    @abstractmethod
     def guard_type(self, host: Any, source: Source) -> type: ...
 
     @abstractmethod

@@ -22,11 +22,11 @@ import torch
 from stator import errors
 from stator.interp import policy
 from stator.pytorch import internals
-from stator.pytorch.state.saved_hooks import SavedHooks
 from stator.pytorch.graph.subgraph import record_module
 from stator.pytorch.higher_order.body import Body, breaks_of, flatten, recorded, refusal, unflatten, whole
 from stator.pytorch.higher_order.transformed import Derivatives, Pulled, Pushed, Transformed
 from stator.pytorch.state.global_state import grad_mode
+from stator.pytorch.state.saved_hooks import SavedHooks
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.pytorch.whole_calls import traced_or_whole
 from stator.space.protocol import FALSE, INTERCEPTS, NONE, Handler, register

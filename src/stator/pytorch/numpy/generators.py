@@ -4,8 +4,8 @@
     noise = rng.normal(size=4)      # these very numbers, in each call
     np.random.seed(0)               # from here on the state of NumPy's own generator is known
 
-What is drawn is a constant of the graph. A generator whose state the program has not set is drawn from when the graph has
-run (`random_draws`), or breaks it.
+What is drawn is a constant of the graph. A generator whose state the program has not set is drawn from when the graph
+has run (`random_draws`), or breaks it.
 """
 
 from __future__ import annotations

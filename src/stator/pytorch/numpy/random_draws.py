@@ -3,14 +3,14 @@
     p = np.random.uniform(0, 1)
     if self.training and p < self.layerdrop: ...
 
-What is drawn is not known to the trace, unless it has seeded the generator (`generators`). A number that nobody looks at
-breaks nothing, nor does one that is returned or kept; one that decides a branch, or that is computed with, breaks the graph
-there. Arrays of random numbers do where they are drawn.
+What is drawn is not known to the trace, unless it has seeded the generator (`generators`). A number that nobody looks
+at breaks nothing, nor does one that is returned or kept; one that decides a branch, or that is computed with, breaks
+the graph there. Arrays of random numbers do where they are drawn.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 

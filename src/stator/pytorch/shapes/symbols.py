@@ -184,8 +184,8 @@ def _method(function: Function, swap: bool = False) -> Handler:
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         values = [arg.force() for arg in args]
-        if not any(v.symbolic for v in values):
-            return None
+        if len(values) > 2 or not any(v.symbolic for v in values):
+            return None  # `pow(a, b, modulus)` is for numbers
         if not all(map(_is_number, values)):
             return NOT_IMPLEMENTED if len(values) == 2 else None
         if function not in _OF_CONDITIONS and any(v.symbolic and v.cls is bool for v in values):
