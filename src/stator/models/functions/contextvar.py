@@ -134,9 +134,9 @@ class ContextVarValue(Value):
 
     def perform(self, writer: Writer) -> list[str]:
         """Set the variable in generated code as often as it is set now; the names of the tokens."""
+        name = writer.expr(self)  # a new one is set when it is made
         if self.tokens is None:
             values = [writer.expr(token.value) for token in self.live]
-            name = writer.expr(self)
             self.tokens = [writer.assign("token", f"{name}.set({value})") for value in values]
         return self.tokens
 
