@@ -41,18 +41,18 @@ def resident_pages() -> int:
 
 
 def growth() -> tuple[int, int]:
-    """Objects and pages that 9,500 rounds of compile and reset leave behind, when 500 have warmed up."""
+    """Objects and pages that 8,000 rounds of compile and reset leave behind, when 2,000 have warmed up."""
 
     def one_round():
         wrapped = stator.compile(program, backend="eager")
         wrapped(Big(), [Big()])
         stator.reset()
 
-    for _ in range(500):
+    for _ in range(2_000):
         one_round()
     gc.collect()
     objects, pages = len(gc.get_objects()), resident_pages()
-    for _ in range(9_500):
+    for _ in range(8_000):
         one_round()
     gc.collect()
     return len(gc.get_objects()) - objects, resident_pages() - pages

@@ -10,11 +10,12 @@ import torch
 
 from stator import errors
 from stator.guards.guard import TypeIs
+from stator.models.numbers.number_text import METHODS, shown_later
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import NumberMeta, expression_of, hint_of, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.shapes.dynamism import number_varies
-from stator.space.deferred import DeferredNumber, DeferredStr
+from stator.space.deferred import DeferredNumber
 from stator.space.protocol import NOT_IMPLEMENTED
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from stator.space.protocol import Handler
     from stator.space.space import Space
 
-__all__ = ["ARITHMETIC", "COMPARISONS", "SymValue", "decide", "literal", "models", "shows_any", "specialise"]
+__all__ = ["ARITHMETIC", "COMPARISONS", "SymValue", "decide", "literal", "models", "specialise"]
 
 _PAST_64_BITS = 1 << 63
 _CLASSES: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
@@ -228,25 +229,9 @@ def _text(function: Function) -> Handler:
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         values = [arg.force() for arg in args]
-        if not isinstance(values[0], SymValue | DeferredNumber) or any(not v.constant for v in values[1:]):
-            return None
-        if not shows_any(space, function, values[0].cls(1), values[1:]):
-            return None
-        return DeferredStr([(function, values)])
+        return shown_later(space, function, values) if isinstance(values[0], SymValue) else None
 
     return handler
-
-
-def shows_any(space: Space, function: Function, sample: Host, options: list[Value]) -> bool:
-    """Whether `function(number, *options)` gives a text for all numbers if it does for one. Raises what it raises."""
-    hosts = [option.as_host(space) for option in options]
-    if hosts and str(hosts[0]).endswith("c"):
-        return False  # a character, which not every number is
-    try:
-        function(sample, *hosts)
-    except Exception as e:
-        raise Raised(space.exception(e)) from None
-    return True
 
 
 def _round(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -275,7 +260,7 @@ COMPARISONS = ("lt", "le", "eq", "ne", "gt", "ge")
 
 def models() -> dict[int, Handler]:
     """The models of numbers' methods by the ids of the host callables, for calls.call_hook."""
-    found: dict[int, Handler] = {}
+    found: dict[int, Handler] = {method: _text(function) for method, function in METHODS.items()}
     for cls in (int, float):
         for name in ARITHMETIC:
             function = getattr(operator, name)
@@ -285,8 +270,6 @@ def models() -> dict[int, Handler]:
             found[id(cls.__dict__[f"__{name}__"])] = _method(getattr(operator, name))
         found[id(cls.__dict__["__bool__"])] = _truth
         found[id(cls.__dict__["__float__"])] = _to_float
-        found[id(cls.__dict__["__format__"])] = _text(format)
-        found[id(cls.__dict__["__repr__"])] = _text(repr)
     found[id(float.__dict__["__round__"])] = _round
     for name in ("__int__", "__trunc__"):
         found[id(float.__dict__[name])] = _to_int

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
+from stator.models.numbers.number_text import shows_any
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.shapes.indices import by_number, item_at, parts_of, set_item_at
-from stator.pytorch.shapes.symbols import shows_any
 from stator.pytorch.tensors.calls import method_handler
 from stator.pytorch.tensors.indexing import ScalarIndexing
 from stator.pytorch.tensors.recording import record, record_method
