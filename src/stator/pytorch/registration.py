@@ -33,7 +33,7 @@ def register() -> None:
         new.recorder = Recorder(new)
 
     trace.TRACE_HOOKS.append(begin)
-    LITERAL_HOOKS.append(symbols.literal)
+    LITERAL_HOOKS.append(dynamism.literal)
     DECIDERS.append(symbols.decide)
     library.install()
     stance.NOTE_FIRST_CALL.append(dynamism.note_first_call)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator import errors
 from stator.controls.dynamo_config import warn_once
+from stator.guards.guard import TypeIs
 from stator.guards.source import ItemSource, LocalSource, Source
 from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
 from stator.pytorch.tensors.classes import is_wrapper
@@ -21,10 +23,12 @@ if TYPE_CHECKING:
     from stator.pytorch.traced import TracedTensor
     from stator.pytorch.types import Host
     from stator.space.interfaces import Trace
+    from stator.space.value import Value
 
-__all__ = ["contents_stay", "dims", "note_first_call", "number_varies", "outcome_stays", "ranges"]
+__all__ = ["contents_stay", "dims", "literal", "note_first_call", "outcome_stays", "ranges"]
 
 _VARIES = "varies"
+_PAST_64_BITS = 1 << 63
 
 
 def dims(trace: Trace, value: TracedTensor) -> dict[int, object]:
@@ -174,3 +178,18 @@ def number_varies(trace: Trace, host: int | float, source: Source) -> bool:
     if before is not _VARIES and (type(before) is not type(host) or before != host):
         seen[key] = before = _VARIES
     return before is _VARIES and key not in trace.region_state.get("fixed numbers", ())
+
+
+def literal(trace: Trace, host: Host, source: Source) -> Value | None:
+    """A number read from the frame that has varied (protocol.LITERAL_HOOKS)."""
+    if type(host) not in (int, float) or trace.recorder is None or trace.recorder.shapes.reads_constants:
+        return None
+    if not number_varies(trace, host, source) or host in (0, 1) or not math.isfinite(host):
+        return None
+    if type(host) is int and not -_PAST_64_BITS <= host < _PAST_64_BITS:
+        return None  # operations refuse it
+    trace.guard(TypeIs(source, type(host)))
+    known = trace.recorder.shapes.numbers.get(source)
+    if known is None:
+        known = trace.recorder.shapes.numbers[source] = trace.recorder.shapes.number(host, source)
+    return known

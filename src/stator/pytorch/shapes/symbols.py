@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator import errors
-from stator.guards.guard import TypeIs
 from stator.models.numbers.number_text import METHODS, shown_later
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import NumberMeta, expression_of, hint_of, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
-from stator.pytorch.shapes.dynamism import number_varies
 from stator.space.deferred import DeferredNumber
 from stator.space.protocol import NOT_IMPLEMENTED
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
@@ -32,9 +30,8 @@ if TYPE_CHECKING:
     from stator.space.protocol import Handler
     from stator.space.space import Space
 
-__all__ = ["ARITHMETIC", "COMPARISONS", "SymValue", "decide", "literal", "models", "specialise"]
+__all__ = ["ARITHMETIC", "COMPARISONS", "SymValue", "decide", "models", "specialise"]
 
-_PAST_64_BITS = 1 << 63
 _CLASSES: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 
 
@@ -103,21 +100,6 @@ class SymValue(Value):
 
     def reconstruct(self, writer: Writer) -> str:
         return writer.source(self.source) if self.source is not None else writer.graph_output(self)
-
-
-def literal(trace: Trace, host: Host, source: Source) -> Value | None:
-    """A number read from the frame that has varied (protocol.LITERAL_HOOKS)."""
-    if type(host) not in (int, float) or trace.recorder is None or trace.recorder.shapes.reads_constants:
-        return None
-    if not number_varies(trace, host, source) or host in (0, 1) or not math.isfinite(host):
-        return None
-    if type(host) is int and not -_PAST_64_BITS <= host < _PAST_64_BITS:
-        return None  # operations refuse it
-    trace.guard(TypeIs(source, type(host)))
-    known = trace.recorder.shapes.numbers.get(source)
-    if known is None:
-        known = trace.recorder.shapes.numbers[source] = trace.recorder.shapes.number(host, source)
-    return known
 
 
 def decide(trace: Trace, value: Value) -> Host:
