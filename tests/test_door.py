@@ -63,7 +63,7 @@ EXCEPTIONS = {
     "pytorch/modules/nn_module.py: _getattr": _CONSTANT,
     "pytorch/shapes/shapes.py: Shapes.fakify": _TENSOR,
     "pytorch/shapes/shapes.py: Shapes.number": _VARYING,
-    "pytorch/shapes/symbols.py: literal": _VARYING,
+    "pytorch/shapes/dynamism.py: literal": _VARYING,
     "pytorch/graph/undo.py: _bytes": "how much there is to save, of what TensorMatch guards",
     "pytorch/graph/undo.py: _can_be_put_back": "its place in autograd is guarded; TensorMatch does the rest",
     "pytorch/graph/undo.py: only_contents": "of a written tensor, and TensorMatch guards it",
