@@ -17,7 +17,7 @@ from stator.pytorch import internals
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.tensors.lowering import Call, lower_call
-from stator.pytorch.tensors.recording import record
+from stator.pytorch.tensors.recording import record_function
 from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.protocol import NONE, register
 from stator.space.signals import Restart
@@ -98,7 +98,7 @@ def _of_level(space: Space, kwargs: dict[str, Value]) -> bool:
 def _make_dual(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if space.trace.extension(Levels).open is None or len(args) != 2 or not _of_level(space, kwargs):
         raise _refusal(forward_ad.make_dual)
-    return record(space, Call(forward_ad.make_dual, "call_function", forward_ad.make_dual), args, {})
+    return record_function(space, forward_ad.make_dual, *args)
 
 
 def _unpack_dual(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

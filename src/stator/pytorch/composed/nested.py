@@ -14,8 +14,7 @@ from stator.pytorch.composed.composed import Composed, Model, bind
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.nesting import is_sequence
 from stator.pytorch.tensors.calls import method_handler
-from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.recording import record, record_method
+from stator.pytorch.tensors.recording import record_function, record_method
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.protocol import register
 from stator.space.value import Constant, Unsupported, Value
@@ -121,7 +120,7 @@ def _to_padded(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Val
     source: Any = given["self"]
     if any(not given[name].constant or given[name].host is not None for name in ("output_size", "out")):
         raise source.refuse("to_padded_tensor")
-    return record(space, Call(padded, "call_function", padded), [space.new_list([*source.parts]), given["padding"]], {})
+    return record_function(space, padded, space.new_list([*source.parts]), given["padding"])
 
 
 def padded(rows: list[torch.Tensor], padding: float) -> torch.Tensor:

@@ -16,8 +16,7 @@ from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.composed.composed import Composed, Model, bind
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.recording import record, record_method
+from stator.pytorch.tensors.recording import record_function, record_method
 from stator.pytorch.tensors.scalars import as_number
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.protocol import register
@@ -146,8 +145,7 @@ def as_tensor(space: Space, part: Value, dtype: torch.dtype) -> Value:
     """A scale or zero point as a tensor, where it may be a number."""
     if tensors_among([part]):
         return record_method(space, "to", part, dtype)
-    call = Call(torch.scalar_tensor, "call_function", torch.scalar_tensor)
-    return record(space, call, [part], {"dtype": space.fresh(dtype)})
+    return record_function(space, torch.scalar_tensor, part, dtype=dtype)
 
 
 def _dequantize(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -18,11 +18,10 @@ from stator.guards.source import CallSource
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.tensors.calls import method_handler
-from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.recording import record
+from stator.pytorch.tensors.recording import record_function
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import Handler, register
-from stator.space.value import Constant, Value
+from stator.space.value import Value
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Function
@@ -145,8 +144,8 @@ def _recorded(space: Space, function: Function, args: list[Value]) -> Value | No
     if None in parts:
         return None
     places = space.new_tuple(parts[:-1])
-    known = [space.fresh(tuple(tensor.host.shape)), Constant(layout is not torch.sparse_csc)]
-    return record(space, Call(function, "call_function", function), [places, parts[-1], *known, *args[1:]], {})
+    shape, by_row = space.fresh(tuple(tensor.host.shape)), layout is not torch.sparse_csc
+    return record_function(space, function, places, parts[-1], shape, by_row, *args[1:])
 
 
 def _rows_and_columns(places: tuple[torch.Tensor, ...], number: int, by_row: bool) -> tuple[torch.Tensor, torch.Tensor]:

@@ -11,18 +11,18 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
-import torch.library
 
 from stator.pytorch import internals
+from stator.pytorch.own_operators import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stator.pytorch.types import Operator
 
-__all__ = ["NAMESPACE", "operator"]
+__all__ = ["operator"]
 
-NAMESPACE = "stator_c10d"
+_NAMESPACE = "stator_c10d"
 _Tensors = list[torch.Tensor]
 
 
@@ -98,19 +98,9 @@ _OPERATORS: dict[str, tuple[str, Callable[..., Any], Callable[..., Any]]] = {
 
 
 @functools.cache
-def _library() -> Any:
-    library = torch.library.Library(NAMESPACE, "FRAGMENT")
-    for name, (schema, real, fake) in _OPERATORS.items():
-        library.define(name + schema)
-        library.impl(name, real, "CompositeExplicitAutograd")
-        torch.library.register_fake(f"{NAMESPACE}::{name}", fake, lib=library)
-    return library
-
-
 def operator(name: str) -> Operator:
     """The operator of this name, torch's or one of these; registered when it is first used."""
     if name not in _OPERATORS:
         internals.functional_collectives  # noqa: B018 (it says what the operators return)
         return getattr(internals.collective_operators, name).default
-    _library()
-    return getattr(getattr(torch.ops, NAMESPACE), name).default
+    return define(name, *_OPERATORS[name], _NAMESPACE)

@@ -14,14 +14,14 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
-import torch.library
 
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.composed.quantized import Quantized, as_tensor
 from stator.pytorch.fake.quiet import warnings_of_torch
+from stator.pytorch.own_operators import define
 from stator.pytorch.tensors.lowering import Call, Lowering, fill
-from stator.pytorch.tensors.recording import record
+from stator.pytorch.tensors.recording import record_function
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.value import Constant, Unsupported, Value
 
@@ -95,12 +95,8 @@ def _fake(tensors: list[torch.Tensor], name: str) -> torch.Tensor:
 
 
 @functools.cache
-def _library() -> Any:
-    library = torch.library.Library("stator", "FRAGMENT")
-    library.define("packed_call(Tensor[] tensors, str name) -> Tensor")
-    library.impl("packed_call", _run, "CompositeExplicitAutograd")
-    torch.library.register_fake("stator::packed_call", _fake, lib=library)
-    return library
+def _operator() -> Operator:
+    return define("packed_call", "(Tensor[] tensors, str name) -> Tensor", _run, _fake)
 
 
 def with_objects(space: Space, operator: Operator, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -119,10 +115,7 @@ def with_objects(space: Space, operator: Operator, args: list[Value], kwargs: di
     name = str((str(operator), *[key for _, key in parts], *[(name, key) for name, (_, key) in named.items()]))
     call = PackedCall(operator, [part for part, _ in parts], {name: part for name, (part, _) in named.items()})
     call.remember(name)
-    _library()
-    target = torch.ops.stator.packed_call.default
-    given = [space.new_list(lowering.call.operands), Constant(name)]
-    made = record(space, Call(target, "call_function", target), given, {})
+    made = record_function(space, _operator(), space.new_list(lowering.call.operands), name)
     return _described(space, call, lowering.call.operands, made)
 
 

@@ -11,8 +11,7 @@ from stator.pytorch import internals
 from stator.pytorch.sequences.calls import read
 from stator.pytorch.sequences.operators import RECURRENT
 from stator.pytorch.tensors.calls import function_handler
-from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.recording import record
+from stator.pytorch.tensors.recording import record_function
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.protocol import Handler, register
 from stator.space.value import Unsupported, Value
@@ -37,7 +36,7 @@ def _handler(host: Host) -> Handler:
                 why = "taken apart, it drops out other elements"
                 raise Unsupported(errors.UnsupportedTensorOperation(f"torch.{host.__name__}", why))
             if _only_parameters_want_gradients(space, host, args):
-                return record(space, Call(lstm_with_gradients, "call_function", lstm_with_gradients), args, kwargs)
+                return record_function(space, lstm_with_gradients, *args, **kwargs)
         return otherwise(space, args, kwargs)
 
     return handler

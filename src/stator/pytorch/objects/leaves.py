@@ -23,10 +23,9 @@ from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.objects.rebinding import Rebound, become, hand_over
 from stator.pytorch.shapes.computed import computed_sizes
 from stator.pytorch.tensors.latent import is_known_leaf
-from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.recording import record
+from stator.pytorch.tensors.recording import record_function
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.value import Constant, Unsupported, Value
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
@@ -139,7 +138,7 @@ def _options(data: TensorValue) -> dict[str, Any]:
 
 def data_of(space: Space, value: TensorValue) -> TensorValue:
     """The same memory outside of autograd, with a count of writes of its own."""
-    return record(space, Call(getattr, "call_function", getattr), [value, Constant("data")], {})  # type: ignore[return-value]
+    return record_function(space, getattr, value, "data")
 
 
 def begin_leaf_of(space: Space, value: TensorValue) -> None:
@@ -193,7 +192,7 @@ def _refuse_used(recorder: Recorder, leaf: TensorValue) -> None:
 
 def move_leaf(space: Space, value: TensorValue, origin: TensorValue, data: TensorValue) -> None:
     """The object that gradients of `origin` go to has the memory of `data` from now on."""
-    state: Any = record(space, Call(with_data, "call_function", with_data), [origin, data], {})
+    state: Any = record_function(space, with_data, origin, data)
     if not is_known_leaf(origin):  # a result of another operation stays where it is in autograd's graph
         become(value, state)
         return

@@ -17,6 +17,7 @@ import torch
 import torch.library
 
 from stator.pytorch.nesting import map_leaves, tensors_in
+from stator.pytorch.own_operators import define, library
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Args, Function, Nested, Operator
@@ -45,19 +46,13 @@ class Reading:
     @functools.cached_property
     def operator(self) -> Operator:
         """The operator, registered when it is first used."""
-        library: Any = torch.library.Library("stator", "FRAGMENT")
         parameters, _, _ = self.schema.partition(" -> ")
-        library.define(f"{self.name}{self.schema}")
-        library.define(f"{self.name}_backward(Tensor[] grads, {parameters[1:]} -> Tensor[]")
-        for name, kernel, fake in (
-            (self.name, self.real, self.fake),
-            (f"{self.name}_backward", self._gradients, self._fake_gradients),
-        ):
-            library.impl(name, kernel, "CompositeExplicitAutograd")
-            torch.library.register_fake(f"stator::{name}", fake, lib=library)
-        torch.library.register_autograd(f"stator::{self.name}", self._backward, setup_context=self._set_up, lib=library)
-        self._library = library  # which undoes all that when it is let go of
-        return getattr(torch.ops.stator, self.name).default
+        of_gradients = f"(Tensor[] grads, {parameters[1:]} -> Tensor[]"
+        define(f"{self.name}_backward", of_gradients, self._gradients, self._fake_gradients)
+        made = define(self.name, self.schema, self.real, self.fake)
+        name = f"stator::{self.name}"
+        torch.library.register_autograd(name, self._backward, setup_context=self._set_up, lib=library())
+        return made
 
     def _set_up(self, ctx: Any, inputs: Args, output: Nested) -> None:
         tensors = [*tensors_in(inputs)]

@@ -14,8 +14,7 @@ import torch
 from stator.pytorch.nesting import is_sequence
 from stator.pytorch.shapes.assertions import Assertions
 from stator.pytorch.shapes.symbols import SymValue, compute, decide
-from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.recording import record, record_method
+from stator.pytorch.tensors.recording import record_function, record_method
 from stator.space.protocol import FALSE, HANDLERS, TRUE, Handler, register
 from stator.space.value import Constant, Unsupported, Value
 
@@ -137,15 +136,10 @@ def _extreme(host: Host, function: Function) -> Handler:
 
 def _better(space: Space, best: Value, value: Value, comparison: str) -> Value:
     """The better of two floats, by an operation on tensors: of NaN, symbols know less than Python does."""
-    kind = {"dtype": space.fresh(torch.float64)}
-    tensors = [record(space, Call(torch.scalar_tensor, *_FUNCTION), [number], kind) for number in (value, best)]
+    tensors = [record_function(space, torch.scalar_tensor, number, dtype=torch.float64) for number in (value, best)]
     condition = record_method(space, comparison, *tensors)
     chosen = record_method(space, "where", tensors[0], condition, tensors[1])
     return space.call(space.getattr(chosen, "item"), [], {}).force()
-
-
-#: the kind and the target of the node that makes a tensor of a number
-_FUNCTION = ("call_function", torch.scalar_tensor)
 
 
 def _is_open(value: Value) -> bool:

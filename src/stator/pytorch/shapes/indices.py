@@ -13,8 +13,8 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import is_symbol
-from stator.pytorch.tensors.lowering import NUMBER_TYPES, STAND_INS, Call
-from stator.pytorch.tensors.recording import record
+from stator.pytorch.tensors.lowering import NUMBER_TYPES, STAND_INS
+from stator.pytorch.tensors.recording import record_function
 from stator.pytorch.tensors.scalars import is_integral, number_in
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.value import Value
@@ -81,7 +81,7 @@ def by_number(space: Space, function: Function, args: list[Value]) -> Value | No
     parts = _as_numbers(space, parts)
     if not any(part.symbolic and part.cls is int for part in parts):
         return None
-    return record(space, Call(function, "call_function", function), [args[0], space.new_tuple(parts), *args[2:]], {})
+    return record_function(space, function, args[0], space.new_tuple(parts), *args[2:])
 
 
 def parts_of(space: Space, index: Value) -> list[Value]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import base64
 import functools
 import pickle
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
-import torch.library
 import torch.nn.functional
 
+from stator.pytorch.own_operators import define
 from stator.pytorch.tensors.lowering import fill
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Recipe", "name_of", "operator"]
 
 _OWNERS = {"torch": torch, "torch.nn.functional": torch.nn.functional, "torch.Tensor": torch.Tensor}
-_SCHEMA = "draw(Tensor state, Tensor[] tensors, SymInt[] numbers, str recipe) -> (Tensor, Tensor)"
+_SCHEMA = "(Tensor state, Tensor[] tensors, SymInt[] numbers, str recipe) -> (Tensor, Tensor)"
 
 
 class Recipe(NamedTuple):
@@ -93,15 +93,6 @@ def _fake(
 
 
 @functools.cache
-def _library() -> Any:
-    library = torch.library.Library("stator", "FRAGMENT")
-    library.define(_SCHEMA)
-    library.impl("draw", _draw, "CompositeExplicitAutograd")
-    torch.library.register_fake("stator::draw", _fake, lib=library)
-    return library
-
-
 def operator() -> Operator:
     """The operator, registered when it is first used."""
-    _library()
-    return torch.ops.stator.draw.default
+    return define("draw", _SCHEMA, _draw, _fake)

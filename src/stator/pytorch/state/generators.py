@@ -25,7 +25,7 @@ from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.outcome import TensorResult
 from stator.pytorch.state.draws import Recipe, name_of, operator
 from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.recording import record, record_method
+from stator.pytorch.tensors.recording import record, record_function, record_method
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.facts import answer
 from stator.space.protocol import models, register
@@ -235,7 +235,7 @@ def draw(space: Space, call: Call, outcome: Outcome, generator: GeneratorValue) 
         raise _refusal(f"{describe_callable(call.function)}, through which gradients flow,")
     # What a dropout does to ones is what it multiplies with.
     dropped: Value = call.operands[0]
-    ones = record(space, Call(torch.ones_like, "call_function", torch.ones_like), [_detached(space, dropped)], {})
+    ones = record_function(space, torch.ones_like, _detached(space, dropped))
     mask = _drawn(space, call, [ones, *call.operands[1:]], generator)
     product: Value = record_method(space, "mul", dropped, mask)
     return product

@@ -20,8 +20,7 @@ from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.nesting import is_sequence
 from stator.pytorch.tensors.classes import has_dispatch
-from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.recording import record
+from stator.pytorch.tensors.recording import record_function
 from stator.pytorch.tensors.subclass import as_subclass
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import FALSE, TRUE, register
@@ -99,7 +98,7 @@ def _made(space: Space, given: list[Value], options: Callable[[], dict[str, Valu
 
 
 def _recorded(space: Space, function: Function, args: list[Value], options: dict[str, Value]) -> TensorValue:
-    return _tensor(record(space, Call(function, "call_function", function), args, options))
+    return _tensor(record_function(space, function, *args, **options))
 
 
 def _tensor(made: Value) -> TensorValue:

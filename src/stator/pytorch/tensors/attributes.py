@@ -11,8 +11,7 @@ from stator.pytorch.autograd.nodes import grad_fn
 from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.objects.reassigned import assign_data, set_requires_grad
 from stator.pytorch.tensors.latent import is_known_leaf
-from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.recording import record, record_method
+from stator.pytorch.tensors.recording import record_function, record_method
 from stator.space.facts import attribute
 from stator.space.protocol import FALSE, NONE, TRUE
 from stator.space.value import Constant, Unsupported, Value
@@ -124,12 +123,12 @@ def metadata(space: Space, tensor: TensorValue, name: str) -> Value:
 
 def viewed(space: Space, tensor: TensorValue, name: str) -> Value:
     """An attribute that is another view of the data."""
-    return record(space, Call(getattr, "call_function", getattr), [tensor, Constant(name)], {})
+    return record_function(space, getattr, tensor, name)
 
 
 def data(space: Space, tensor: TensorValue) -> Value:
     """`tensor.data`: the same data outside autograd."""
-    return record(space, Call(getattr, "call_function", getattr), [tensor, Constant("data")], {})
+    return record_function(space, getattr, tensor, "data")
 
 
 def gradient(space: Space, tensor: TensorValue) -> Value:

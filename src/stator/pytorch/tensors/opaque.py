@@ -12,9 +12,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-import torch.library
+import torch
 
 from stator.pytorch import internals
+from stator.pytorch.own_operators import define
 from stator.pytorch.tensors.lowering import Operand
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Operator
 
 __all__ = ["make_opaque"]
-
-_LIBRARY = "stator"
 
 
 def make_opaque(call: Call) -> bool:
@@ -60,11 +59,6 @@ def _fits(operator: Operator, call: Call) -> bool:
 
 
 @functools.cache
-def _library() -> Any:
-    return torch.library.Library(_LIBRARY, "FRAGMENT")
-
-
-@functools.cache
 def _operator(operator: Operator, empty: tuple[int, ...]) -> Operator:
     """The operator that runs another, with empty lists for the arguments at these places."""
     schema = internals.schema(operator)
@@ -79,8 +73,4 @@ def _operator(operator: Operator, empty: tuple[int, ...]) -> Operator:
             given.insert(place, [])
         operator(*given, **kwargs)
 
-    library = _library()
-    library.define(f"{name}({', '.join(kept)}) -> ()")
-    library.impl(name, run, "CompositeExplicitAutograd")
-    torch.library.register_fake(f"{_LIBRARY}::{name}", lambda *args, **kwargs: None, lib=library)
-    return getattr(getattr(torch.ops, _LIBRARY), name).default
+    return define(name, f"({', '.join(kept)}) -> ()", run, lambda *args, **kwargs: None)

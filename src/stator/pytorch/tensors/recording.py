@@ -15,9 +15,10 @@ from stator.pytorch.tensors.scalars import with_numbers
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Function
     from stator.space.space import Space
 
-__all__ = ["record", "record_method"]
+__all__ = ["record", "record_function", "record_method"]
 
 #: how operations word that they cannot be run on symbolic sizes at all
 _STATIC_ONLY = ("on tensor with symbolic sizes", "expected to contain only concrete integers")
@@ -79,6 +80,15 @@ def _recorded(space: Space, call: Call) -> Value:
 
 def record_method(space: Space, name: str, *args: object, **kwargs: object) -> Any:
     """Record a call of the tensor method of this name; arguments that are no values are constants."""
+    return _record_known(space, Call(getattr(torch.Tensor, name), "call_method", name), args, kwargs)
+
+
+def record_function(space: Space, function: Function, *args: object, **kwargs: object) -> Any:
+    """Record a call of a function; arguments that are no values are constants."""
+    return _record_known(space, Call(function, "call_function", function), args, kwargs)
+
+
+def _record_known(space: Space, call: Call, args: tuple[object, ...], kwargs: dict[str, object]) -> Value:
     values = [arg if isinstance(arg, Value) else Constant(arg) for arg in args]
     options = {key: arg if isinstance(arg, Value) else Constant(arg) for key, arg in kwargs.items()}
-    return record(space, Call(getattr(torch.Tensor, name), "call_method", name), values, options)
+    return record(space, call, values, options)

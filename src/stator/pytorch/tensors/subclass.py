@@ -19,8 +19,7 @@ from stator.pytorch import internals
 from stator.pytorch.nesting import items_of, rebuilt
 from stator.pytorch.subclasses.probing import ModeProbe, Probing, probe_classes
 from stator.pytorch.tensors.classes import has_dispatch
-from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.recording import record
+from stator.pytorch.tensors.recording import record_function
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.attributes import MISSING
 from stator.space.protocol import FALSE, MODELS, NONE, NOT_IMPLEMENTED, TRUE, amend, builtin, pure, register
@@ -213,8 +212,7 @@ def as_subclass(space: Space, tensor: TensorValue, cls: type) -> TensorValue:
             errors.UnsupportedTensorSubclass(cls.__qualname__, "as_subclass makes one with __torch_dispatch__")
         )
     if tensor.operation is None:
-        alias = torch.ops.aten.alias
-        tensor = record(space, Call(alias, "call_function", alias), [tensor], {})  # type: ignore[assignment]
+        tensor = record_function(space, torch.ops.aten.alias, tensor)
     made = as_plain(tensor)
     made.cls = cls
     return made
