@@ -417,7 +417,7 @@ def patched_around_a_break(x):
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 @pytest.mark.parametrize("program", [patched, patched_by_name, decorated, patched_around_a_break])
-def test_options_patched_inside(program, backend):
+def test_options_patched_inside(program, backend, untouched):
     agree(
         lambda: (program, (torch.ones(3, requires_grad=True),)),
         backend=backend,
