@@ -20,6 +20,17 @@ def function(level: int) -> Any:
     return space["level"]
 
 
+def each(text: str, name: str, variable: str, numbers: tuple[int, ...]) -> list[Any]:
+    """What one source, compiled once, has under the name, for each number that the variable among its globals is."""
+    source = compile(text, "<one source>", "exec")
+    made = []
+    for number in numbers:
+        space: dict[str, Any] = {variable: number}
+        exec(source, space)
+        made.append(space[name])
+    return made
+
+
 def calls(f: Any) -> Any:
     return f() + 1
 
@@ -65,12 +76,8 @@ def test_compiled_itself() -> None:
 
 def test_frames_below_a_break() -> None:
     """Two frames of one code object, entered by ordinary Python from one compiled program."""
-    source = compile("import stator\ndef part():\n    stator.graph_break()\n    return LEVEL\n", "<one source>", "exec")
-    made = []
-    for level in (1, 2):
-        space: dict[str, Any] = {"LEVEL": level}
-        exec(source, space)
-        made.append(space["part"])
+    text = "import stator\ndef part():\n    stator.graph_break()\n    return LEVEL\n"
+    made = each(text, "part", "LEVEL", (1, 2))
 
     def program(f: Any) -> Any:
         return f()
@@ -93,12 +100,7 @@ def frames_in_c(f: Any, *args: Any) -> Any:
 
 def test_frames_met_in_c_code() -> None:
     """The frames of the key function are traced by themselves: code and bucket are the same for both."""
-    source = compile("def key(x):\n    return x * SIGN\n", "<one source>", "exec")
-    made = []
-    for sign in (1, -1):
-        space: dict[str, Any] = {"SIGN": sign}
-        exec(source, space)
-        made.append(space["key"])
+    made = each("def key(x):\n    return x * SIGN\n", "key", "SIGN", (1, -1))
 
     def program(f: Any) -> Any:
         stator.graph_break()
@@ -110,12 +112,8 @@ def test_frames_met_in_c_code() -> None:
 
 def test_methods_of_one_source() -> None:
     """A compiled object, whose class is another in each call: the frames have one code object."""
-    source = compile("class Scaled:\n    def __call__(self, x):\n        return x * SCALE\n", "<one source>", "exec")
-    made = []
-    for scale in (2, 3):
-        space: dict[str, Any] = {"SCALE": scale}
-        exec(source, space)
-        made.append(space["Scaled"])
+    text = "class Scaled:\n    def __call__(self, x):\n        return x * SCALE\n"
+    made = each(text, "Scaled", "SCALE", (2, 3))
     held = made[0]()
     compiled = stator.compile(held, backend="eager")
     for cls in made * 2:

@@ -91,8 +91,9 @@ class FrameCompiler:
                 trace.close()
             if first is not None:
                 done_first.add(first.what)
-                with contextlib.suppress(Exception):
-                    call_with_tracing(first.action)
+                if first.action is not None:
+                    with contextlib.suppress(Exception):
+                        call_with_tracing(first.action)
 
     def _new_trace(self, done_first: set[object], stop_at: int, reason: Break | None) -> Trace:
         region, dynamic = self.compile_region, self.compile_region.dynamic

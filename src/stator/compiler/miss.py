@@ -62,19 +62,18 @@ def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[H
     stance = current_stance()
     if stance == "force_eager":
         return None
-    shared = compile_region.adopt(code, function, args)
+    resets.follow(forget_all)
+    config = compile_region.config
+    shared = None if config.disable else compile_region.adopt(code, function, args, config)
     if shared is not None:
         return shared
     if stance == "eager_on_recompile":
         return None
     if stance == "fail_on_recompile":
         raise RuntimeError(_recompile_text(compile_region, function, code, args))
-    resets.follow(forget_all)
-    config = compile_region.config
     if config.disable:
         return None
-    states = compile_region.state_of(code), compile_region.pool.state_of(code)
-    if stance != "default" and not compile_region.is_first and is_first_call(*states, code, args):
+    if stance != "default" and not compile_region.is_first and _is_first_call(compile_region, code, args):
         if stance == "eager_then_compile":
             return None
         compile_region = compile_region.for_first_calls()
@@ -84,6 +83,10 @@ def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[H
     if config.show_tracer:
         return call_with_tracing(compiler.compile)  # type: ignore[no-any-return]
     return compiler.compile()
+
+
+def _is_first_call(compile_region: CompileRegion, code: CodeType, args: list[Host]) -> bool:
+    return is_first_call(compile_region.state_of(code), compile_region.pool.state_of(code), code, args)
 
 
 def _recompile_text(compile_region: CompileRegion, function: FunctionType, code: CodeType, args: list[Host]) -> str:

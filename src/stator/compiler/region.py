@@ -168,9 +168,8 @@ class CompileRegion:
         STATS.recompiled(where, reason)
         return True
 
-    def adopt(self, code: CodeType, function: Host, args: list[Host]) -> Entry | None:
+    def adopt(self, code: CodeType, function: Host, args: list[Host], config: Config) -> Entry | None:
         """An entry that a compile() call with equal settings has made, and that fits: it is one of this call's too."""
-        config = self.config
         if len(self.region.entries(code)) >= config.recompile_limit:
             return None
         entry = self.pool.entry_for(code, function, args, config, beside=self)

@@ -45,10 +45,11 @@ class DoFirst(BaseException):
 
     Args:
         what: names it; it is done once in a compilation.
-        action: does it. Where it fails, what the program does next says so.
+        action: does it. Where it fails, what the program does next says so. None where all that is to be done is that
+            the next trace knows (`trace.done_first`).
     """
 
-    def __init__(self, what: str, action: Callable[[], object]) -> None:
+    def __init__(self, what: str, action: Callable[[], object] | None = None) -> None:
         super().__init__(what)
         self.what = what
         self.action = action

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from stator.guards.guard import Equals, Predicate
+from stator.guards.guard import Equals
 from stator.guards.source import CallSource, Source
 from stator.models.containers.sequence import too_long
 from stator.models.iterators.iterator import IteratorValue, iterator_type, reduction
@@ -163,10 +163,8 @@ class RangeIterator(IteratorValue):
         """The number may be one that varies."""
         if self.index or self.source is None or not rest_of(self.host):
             return None
-        space.trace.guard(Predicate((self.source,), rest_of, f"{self.source.expr()} has another number"))
-        space.mark_mutated(self)
-        self.index = self.steps = 1
-        return space.wrap(first_of(self.host), CallSource(first_of, self.source, "next_number"))
+        self.index = 1
+        return self.give_first(space, rest_of, first_of)
 
     def look_into(self, space: Space) -> None:
         assert self.source is not None

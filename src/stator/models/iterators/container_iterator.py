@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from stator import errors
 from stator._core import exchange
-from stator.guards.guard import Equals, Predicate
+from stator.guards.guard import Equals
 from stator.guards.raw import raw_length
 from stator.guards.source import CallSource, Source
 from stator.models.iterators.iterator import IteratorValue, advance, advanced, reduction
@@ -70,10 +70,6 @@ def _left(iterator: Iterator[Host]) -> Host:
 def _next_item(iterator: Iterator[Host]) -> Host:
     """What an iterator over a dict or set gives next."""
     return iterator.__reduce__()[1][0][0]
-
-
-def _nothing() -> None:
-    """What is done before the trace begins again: nothing, it knows more."""
 
 
 def over_changed(writer: Writer, expression: str, steps: int) -> str:
@@ -171,18 +167,13 @@ class TableIterator(ContainerIterator):
             return None
         if self._seen_whole() in space.trace.done_first:
             return None
-        space.trace.guard(Predicate((self.source,), _has_item, f"{self.source.expr()} has another item"))
-        space.mark_mutated(self)
-        self.position = self.steps = 1
-        return space.wrap(_next_item(self.host), CallSource(_next_item, self.source, "next_item"))
+        self.position = 1
+        return self.give_first(space, _has_item, _next_item)
 
     def ends(self, space: Space) -> bool:
         if self.position or self.source is None or not _is_at_end(self.host) or space.has_changed(_left(self.host)):
             return False
-        space.trace.guard(Predicate((self.source,), _is_at_end, f"{self.source.expr()} has no other item"))
-        space.mark_mutated(self)
-        self.opened, self.steps = True, 1
-        return True
+        return self.note_end(space, _is_at_end)
 
     def look_into(self, space: Space) -> None:
         source, taken = self.source, self.position
@@ -195,7 +186,7 @@ class TableIterator(ContainerIterator):
         if steps >= 0:
             shown = space.wrap(iterated(self.host), CallSource(iterated, source, "iterated")).force()
             if taken and shown.changed:  # what there was before is known only to a trace that has looked at once
-                raise DoFirst(self._seen_whole(), _nothing)
+                raise DoFirst(self._seen_whole())
         self.begin(space, shown, max(steps, 0) + taken)
 
     def _seen_whole(self) -> str:

@@ -197,6 +197,22 @@ class IteratorValue(ExtensibleValue):
         """Step an existing iterator that has nothing to give, without asking where it stands; whether that was done."""
         return False
 
+    def give_first(self, space: Space, has_item: Host, next_item: Host) -> Value:
+        """The first step has been taken: there is an item, and what it is is read with these functions."""
+        assert self.source is not None
+        space.trace.guard(Predicate((self.source,), has_item, f"{self.source.expr()} has another item"))
+        space.mark_mutated(self)
+        self.steps = 1
+        return space.wrap(next_item(self.host), CallSource(next_item, self.source, "next_item"))
+
+    def note_end(self, space: Space, is_at_end: Host) -> bool:
+        """The first step has been taken, and nothing found, as this function says."""
+        assert self.source is not None
+        space.trace.guard(Predicate((self.source,), is_at_end, f"{self.source.expr()} has no other item"))
+        space.mark_mutated(self)
+        self.opened, self.steps = True, 1
+        return True
+
     def open(self, space: Space) -> None:
         """It is to be known what it goes over."""
         if not self.opened:
@@ -440,18 +456,13 @@ class _ItemIterator(PositionIterator):
     def peek(self, space: Space) -> Value | None:
         if self.index or self.source is None or not has_item(self.host) or space.has_changed(sequence(self.host)):
             return None
-        space.trace.guard(Predicate((self.source,), has_item, f"{self.source.expr()} has another item"))
-        space.mark_mutated(self)
-        self.index = self.steps = 1
-        return space.wrap(next_item(self.host), CallSource(next_item, self.source, "next_item"))
+        self.index = 1
+        return self.give_first(space, has_item, next_item)
 
     def ends(self, space: Space) -> bool:
         if self.index or self.source is None or has_item(self.host) or space.has_changed(sequence(self.host)):
             return False
-        space.trace.guard(Predicate((self.source,), is_at_end, f"{self.source.expr()} has no other item"))
-        space.mark_mutated(self)
-        self.opened, self.steps = True, 1
-        return True
+        return self.note_end(space, is_at_end)
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:
         return target.item(index)  # type: ignore[attr-defined, no-any-return]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
-__all__ = ["Composed", "Model", "bind"]
+__all__ = ["Composed", "Model", "bind", "dim"]
 
 #: what an operation on such a tensor is: `model(space, args, kwargs)`
 Model = Callable[["Space", list[Value], dict[str, Value]], Value]
@@ -50,8 +50,15 @@ class Composed(TensorValue):
         self.parts: tuple[Any, ...] = parts
 
     def facts(self) -> dict[str, object]:
-        """The attributes that are known, by name."""
-        return {}
+        """The attributes that are known, by name. To these of all kinds a kind adds its own."""
+        return {
+            "is_leaf": True,
+            "is_nested": False,
+            "is_quantized": False,
+            "is_sparse": False,
+            "layout": torch.strided,
+            "requires_grad": False,
+        }
 
     def refuse(self, what: str) -> Unsupported:
         """The break at an operation that the kind has no model of."""
@@ -98,6 +105,12 @@ class Composed(TensorValue):
     def made(self, writer: Writer) -> str:
         given = ", ".join(map(writer.expr, self.parts))
         return writer.assign("t", f"{writer.const(type(self).MAKE)}({given})")
+
+
+def dim(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The model of `tensor.dim()`."""
+    tensor: Any = args[0]
+    return Constant(tensor.facts()["ndim"])
 
 
 def bind(names: tuple[str, ...], args: list[Value], kwargs: dict[str, Value]) -> dict[str, Value]:

@@ -13,7 +13,7 @@ import torch
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.composed.composed import Composed, bind
+from stator.pytorch.composed.composed import Composed, bind, dim
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.shapes.assertions import Assertions
 from stator.pytorch.shapes.symbols import SymValue
@@ -42,16 +42,7 @@ class Masked(Composed):
 
     def facts(self) -> dict[str, object]:
         padded = self.parts[0]
-        return {
-            "is_nested": True,
-            "layout": torch.strided,
-            "requires_grad": False,
-            "ndim": 3,
-            "is_quantized": False,
-            "device": padded.device,
-            "dtype": padded.dtype,
-            "is_sparse": False,
-        }
+        return super().facts() | {"device": padded.device, "dtype": padded.dtype, "is_nested": True, "ndim": 3}
 
 
 def _rebuilt(padded: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
@@ -131,10 +122,6 @@ def _number(value: Value) -> object:
     return value.number if isinstance(value, SymValue) else value.host
 
 
-def _dim(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return Constant(3)
-
-
 def _is_floating(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Constant(args[0].parts[0].dtype.is_floating_point)  # type: ignore[attr-defined]
 
@@ -142,7 +129,7 @@ def _is_floating(space: Space, args: list[Value], kwargs: dict[str, Value]) -> V
 Masked.models = {
     internals.encoder_layer: _layer,
     _Base.to_padded_tensor: _to_padded,
-    _Base.dim: _dim,
+    _Base.dim: dim,
     _Base.is_floating_point: _is_floating,
 }
 

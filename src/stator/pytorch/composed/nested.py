@@ -10,7 +10,7 @@ import torch
 from stator import errors
 from stator.guards.source import CallSource
 from stator.pytorch import internals
-from stator.pytorch.composed.composed import Composed, Model, bind
+from stator.pytorch.composed.composed import Composed, Model, bind, dim
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.nesting import is_sequence
 from stator.pytorch.tensors.calls import method_handler
@@ -36,17 +36,8 @@ class Nested(Composed):
 
     def facts(self) -> dict[str, object]:
         row = self.parts[0]
-        return {
-            "device": row.device,
-            "dtype": row.dtype,
-            "is_leaf": True,
-            "is_nested": True,
-            "is_quantized": False,
-            "is_sparse": False,
-            "layout": torch.strided,
-            "ndim": len(row.shape) + 1,
-            "requires_grad": False,
-        }
+        own = {"device": row.device, "dtype": row.dtype, "is_nested": True, "ndim": len(row.shape) + 1}
+        return super().facts() | own
 
     def unpack(self, space: Space) -> list[Value]:
         return [record_method(space, "detach", row) for row in self.parts]
@@ -179,10 +170,6 @@ def _size(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Constant(len(nested.parts))
 
 
-def _dim(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return Constant(args[0].facts()["ndim"])  # type: ignore[attr-defined]
-
-
 #: what torch has kernels of for nested tensors
 _ALONE = ("abs", "neg", "relu", "sin", "cos", "tanh", "sgn", "logical_not", "clone", "contiguous", "detach")
 _ARITHMETIC = ("add", "mul", "sub", "div", "__add__", "__radd__", "__mul__", "__rmul__", "__sub__", "__truediv__")
@@ -192,7 +179,7 @@ Nested.models = {
     _Base.unbind: _unbind,
     torch.unbind: _unbind,
     _Base.size: _size,
-    _Base.dim: _dim,
+    _Base.dim: dim,
     **{getattr(_Base, name): _of_each(name) for name in (*_ALONE, *_ARITHMETIC)},
     **{getattr(torch, name): _of_each(name) for name in (*_ALONE, *_ARITHMETIC) if hasattr(torch, name)},
     torch.nn.functional.relu: _of_each("relu"),

@@ -52,17 +52,8 @@ class Quantized(Composed):
 
     def facts(self) -> dict[str, object]:
         integers = self.parts[0]
-        return {
-            "dtype": self.quantized_dtype,
-            "device": integers.device,
-            "is_leaf": True,
-            "is_nested": False,
-            "is_quantized": True,
-            "is_sparse": False,
-            "layout": torch.strided,
-            "ndim": len(integers.shape),
-            "requires_grad": False,
-        }
+        own = {"dtype": self.quantized_dtype, "device": integers.device, "ndim": len(integers.shape)}
+        return super().facts() | own | {"is_quantized": True}
 
     def get_field(self, space: Space, name: str) -> Value | None:
         return space.getattr(self.parts[0], name) if name == "shape" else super().get_field(space, name)

@@ -34,10 +34,6 @@ __all__ = ["are_left_to_python", "install"]
 _GLOBALS = internals.module_call.__globals__
 
 
-def _nothing() -> None:
-    """What is done before the trace begins again: nothing, it knows more."""
-
-
 def _what(module: Value) -> str:
     """What a trace that begins again knows."""
     name = type(module).__name__ if module.source is None else module.source.expr()
@@ -67,7 +63,7 @@ class _Call:
 
     def give_up(self) -> NoReturn:
         """Begin the trace again."""
-        raise DoFirst(_what(self.module), _nothing)
+        raise DoFirst(_what(self.module))
 
     def listed(self, name: str) -> list[Value]:
         return [item.force() for item in self.space.unpack(self.space.getattr(self.hook, name).force())]
