@@ -3,6 +3,7 @@
 import os
 import runpy
 import sys
+import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -33,6 +34,16 @@ if SANITIZE:
     link += ["-fsanitize=address,undefined"]
 
 
+def headers() -> list[str]:
+    """Where Debian's pyconfig.h finds its other half: no compiler looks there if that Python is not in /usr.
+
+    Other libraries' headers lie there too, C's own among them: those of the compiler's machine come first.
+    """
+    folder = Path(sysconfig.get_path("include"))
+    half = folder.parent / str(sysconfig.get_config_var("MULTIARCH")) / folder.name
+    return ["-idirafter", str(folder.parent)] if half.is_dir() else []
+
+
 def urls() -> dict[str, str]:
     """The project's addresses: of the repository that builds the release, where one does."""
     server, repository = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
@@ -49,7 +60,7 @@ setup(
             "stator._core",
             sources(),
             depends=[str(p) for p in CORE.glob("*.h")],
-            extra_compile_args=flags,
+            extra_compile_args=[*flags, *headers()],
             extra_link_args=[*link, "-ldl"],
             language="c++",
         )
