@@ -171,6 +171,7 @@ def set_other_tracer(ask: Callable[[], Any] | None, /) -> Callable[[], Any] | No
 
 def configure_tensors(
     *,
+    tensor: object,
     impl: int,
     vtable: int,
     autograd: int,

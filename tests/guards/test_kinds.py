@@ -14,6 +14,7 @@ from stator import _core
 from stator._core import OPERATIONS
 from stator.guards import base, intern
 from stator.guards.base import Guard
+from stator.guards.expression import expression
 from stator.guards.guard import (
     Apart,
     CodeIs,
@@ -28,6 +29,7 @@ from stator.guards.guard import (
     NoAttr,
     NoKey,
     Predicate,
+    Relation,
     SameObject,
     TensorMatch,
     TypeAttrIs,
@@ -139,6 +141,7 @@ EXAMPLES: dict[type[Guard], Example] = {
     Distinct: Example(Distinct(X, (Y, Z)), lambda: (STATE, 1, 2), lambda: (STATE, 1, STATE)),
     TensorMatch: Example(TensorMatch(X, SPEC), lambda: (thing_of(sizes=(2, 5)),), lambda: (thing_of(sizes=(3, 5)),)),
     Predicate: Example(Predicate((X, Y), are_ordered, "x < y"), lambda: (1, 2), lambda: (2, 1)),
+    Relation: Example(Relation((X, Y), expression("{0} % {1} == 0", 2)), lambda: (6, 3), lambda: (7, 3)),
     Apart: Example(Apart((X, Y), are_ordered, "x < y"), lambda: (1, 2), lambda: (2, 1)),
     Unrecorded: Example(
         Unrecorded((X,), needs_no_gradient, "x needs no gradient"), lambda: (tensor(False),), lambda: (tensor(True),)

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from stator import _core  # noqa: E402
 from stator.guards.guard import TensorMatch  # noqa: E402
 from stator.guards.program import compile_guards  # noqa: E402
-from stator.guards.source import LocalSource  # noqa: E402
+from stator.guards.source import LocalSource, OffsetSource, SizeSource, StrideSource  # noqa: E402
 from stator.pytorch.tensors import reader  # noqa: E402
 from stator.pytorch.tensors.reader import read_facts, tensor_spec  # noqa: E402
 from tests.pytorch.padded_impls import found_layout  # noqa: E402
@@ -153,6 +153,27 @@ def test_the_core_reads_common_tensors_itself(reading, monkeypatch, kind):
     assert program.check(None, (make(),))
     assert len(calls) == (reading == "python")
     assert program.check(None, (torch.ones(4, 9),)) == (reading == "python" and spec.cls is torch.Tensor)
+
+
+@pytest.mark.parametrize("kind", MAKE)
+@pytest.mark.parametrize(
+    "source", [SizeSource(X, 0), SizeSource(X, 5), StrideSource(X, 1), OffsetSource(X, 0)], ids=str
+)
+def test_numbers_of_tensors(reading, kind, source):
+    """Loaded as Python loads them, which the strict mode compares; no load where there is no such number."""
+    tensor = MAKE[kind]()
+    try:
+        expected = source.ask(tensor)
+    except Exception:
+        expected = None
+    outputs = compile_guards([], [source]).run(None, (tensor,))
+    assert outputs == (1 if expected is None else (expected,))  # the load of the tensor is before it
+
+
+def test_numbers_of_a_view():
+    view = torch.zeros(9, 6)[2:7, 1:]
+    sources = [SizeSource(X, 0), SizeSource(X, 1), StrideSource(X, 0), StrideSource(X, 1), OffsetSource(X, 0)]
+    assert compile_guards([], sources).run(None, (view,)) == (5, 5, 6, 1, 13)
 
 
 @pytest.mark.parametrize("wanted", [True, False])

@@ -56,6 +56,17 @@ def test_decisions_on_sizes_are_guarded() -> None:
     assert compiles(fn, rows(3, 4, 5, 6, 7, 2)) == [1, 2, 2, 3, 3, 3]
 
 
+def test_assumptions_on_sizes_are_told_in_the_programs_names() -> None:
+    def fn(a: Any, b: Any) -> Any:
+        return a + b if a.shape[0] % 4 == 0 else a - b
+
+    before = len(stator.stats().recompile_log)
+    pairs = [(torch.ones(n, 4), torch.ones(n, 4)) for n in (8, 12, 16, 18)]
+    assert compiles(fn, pairs) == [1, 2, 2, 3]
+    reason = stator.stats().recompile_log[before:][-1].reason
+    assert "a.size(0) % 4 == 0: a.size(0) is 18" in reason
+
+
 def test_joined_sizes_are_sizes() -> None:
     def fn(a: Any) -> Any:
         size = a.shape

@@ -4,6 +4,7 @@
 #include "loads.h"
 #include "memory.h"
 #include "probe.h"
+#include "relation.h"
 #include "state.h"
 #include "tensors.h"
 #include "versions.h"
@@ -16,11 +17,6 @@ unsigned int type_version(PyTypeObject* type) {
 }
 
 namespace {
-
-// The registers of a check that reads more than one.
-struct RegisterList : OpExtra {
-    std::vector<uint32_t> registers;
-};
 
 // The class, and the version its attributes had when the check last passed.
 struct TypeVersion : OpExtra {
@@ -115,7 +111,8 @@ bool is_distinct(const Op& op, PyObject* const* registers) {
     return true;
 }
 
-bool predicate(const Op& op, const std::vector<uint32_t>& from, PyObject* const* registers) {
+bool predicate(const Op& op, PyObject* const* registers) {
+    const std::vector<uint32_t>& from = registers_of(op);
     PyObject* few[8];
     std::vector<PyObject*> many;
     PyObject** args = few;
@@ -127,18 +124,20 @@ bool predicate(const Op& op, const std::vector<uint32_t>& from, PyObject* const*
     return is_true(PyObject_Vectorcall(op.object, args, from.size(), nullptr));
 }
 
-std::shared_ptr<OpExtra> register_list(PyObject* registers, Py_ssize_t first) {
-    auto list = std::make_shared<RegisterList>();
-    for (Py_ssize_t i = first; i < PyTuple_GET_SIZE(registers); i++) {
-        list->registers.push_back(static_cast<uint32_t>(PyLong_AsUnsignedLong(PyTuple_GET_ITEM(registers, i))));
-    }
-    return list;
+// What Python says where the core cannot tell.
+bool is_yes(Verdict verdict, const Op& op, PyObject* const* registers) {
+    return verdict == Verdict::kUnknown ? predicate(op, registers) : verdict == Verdict::kYes;
 }
 
 }  // namespace
 
+RegisterList::RegisterList(PyObject* given, Py_ssize_t first) {
+    for (Py_ssize_t i = first; i < PyTuple_GET_SIZE(given); i++) {
+        registers.push_back(static_cast<uint32_t>(PyLong_AsUnsignedLong(PyTuple_GET_ITEM(given, i))));
+    }
+}
+
 const std::vector<uint32_t>* more_registers(const Op& op) {
-    if (op.code == OpCode::APART) return &apart_registers(op);
     Reads reads = row_of(op.code).reads;
     return reads == Reads::kNone || reads == Reads::kOne ? nullptr : &registers_of(op);
 }
@@ -149,6 +148,8 @@ std::shared_ptr<OpExtra> make_extra(OpCode code, PyObject* registers, PyObject* 
             return std::make_shared<GlobalMemo>();
         case OpCode::APART:
             return make_apart_check(registers, object);
+        case OpCode::RELATION:
+            return make_relation(registers, object);
         case OpCode::TENSOR:
             return make_tensor_check(object);
         case OpCode::TYPE_ATTR_IS: {
@@ -161,7 +162,7 @@ std::shared_ptr<OpExtra> make_extra(OpCode code, PyObject* registers, PyObject* 
     }
     Reads reads = row_of(code).reads;
     if (reads == Reads::kNone || reads == Reads::kOne) return nullptr;
-    return register_list(registers, reads == Reads::kList ? 0 : 1);
+    return std::make_shared<RegisterList>(registers, reads == Reads::kList ? 0 : 1);
 }
 
 // op.object: the code; op.second: the globals, if they matter.
@@ -204,12 +205,11 @@ bool check(const Op& op, PyObject* const* registers) {
         case OpCode::TENSOR:
             return check_tensor(op, registers[op.reg]);
         case OpCode::PREDICATE:
-            return predicate(op, registers_of(op), registers);
-        case OpCode::APART: {
-            Verdict verdict = apart_verdict(op, registers);
-            return verdict == Verdict::kUnknown ? predicate(op, apart_registers(op), registers)
-                                                : verdict == Verdict::kYes;
-        }
+            return predicate(op, registers);
+        case OpCode::RELATION:
+            return is_yes(relation_verdict(op, registers), op, registers);
+        case OpCode::APART:
+            return is_yes(apart_verdict(op, registers), op, registers);
         case OpCode::UNRECORDED:
             return is_unrecorded(registers[op.reg]) || is_true(PyObject_CallOneArg(op.object, registers[op.reg]));
         case OpCode::GLOBAL_STATE:

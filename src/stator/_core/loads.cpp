@@ -3,6 +3,7 @@
 #include <structmember.h>
 
 #include "dicts.h"
+#include "tensors.h"
 #include "versions.h"
 
 namespace stator {
@@ -172,6 +173,10 @@ PyObject* load(const Op& op, const Call& call, PyObject* const* registers) {
             PyObject* cell = registers[op.reg];
             return PyCell_Check(cell) ? Py_XNewRef(PyCell_GET(cell)) : nullptr;
         }
+        case OpCode::SIZE:
+        case OpCode::STRIDE:
+        case OpCode::OFFSET:
+            return or_forget(tensor_number(op, registers[op.reg]));
         case OpCode::WEAKREF:
             return PyWeakref_CheckRef(registers[op.reg]) ? weak_referent(registers[op.reg]) : nullptr;
         case OpCode::CALL:

@@ -8,8 +8,8 @@ namespace stator {
 
 namespace {
 
-struct ApartCheck : OpExtra {
-    std::vector<uint32_t> registers;
+struct ApartCheck : RegisterList {
+    using RegisterList::RegisterList;
     std::vector<uint32_t> itemsizes;
     size_t written = 0;
     bool apart = true;
@@ -81,19 +81,12 @@ bool parse_rule(PyObject* rule, ApartCheck& check) {
 }  // namespace
 
 std::shared_ptr<OpExtra> make_apart_check(PyObject* registers, PyObject* rule) {
-    auto check = std::make_shared<ApartCheck>();
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(registers); i++) {
-        check->registers.push_back(static_cast<uint32_t>(PyLong_AsUnsignedLong(PyTuple_GET_ITEM(registers, i))));
-        check->order.push_back(static_cast<uint32_t>(i));
-    }
+    auto check = std::make_shared<ApartCheck>(registers);
+    for (uint32_t i = 0; i < check->registers.size(); i++) check->order.push_back(i);
     check->extents.resize(check->registers.size());
     check->known = parse_rule(rule, *check);
     if (!check->known) forget_exception();
     return check;
-}
-
-const std::vector<uint32_t>& apart_registers(const Op& op) {
-    return static_cast<const ApartCheck*>(op.extra.get())->registers;
 }
 
 Verdict apart_verdict(const Op& op, PyObject* const* registers) {

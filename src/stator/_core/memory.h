@@ -11,8 +11,6 @@ namespace stator {
 // `itemsizes` of all of them, and the answer expected, `apart`.
 std::shared_ptr<OpExtra> make_apart_check(PyObject* registers, PyObject* rule);
 
-const std::vector<uint32_t>& apart_registers(const Op& op);
-
 // The verdict that can be given without running any Python code.
 Verdict apart_verdict(const Op& op, PyObject* const* registers);
 

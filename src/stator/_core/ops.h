@@ -45,6 +45,9 @@ enum class Operand : unsigned char {
     X(DICT_ITEM, kOne, kKey, prove_dict_item)                   \
     X(DICT_KEY, kOne, kNothing, prove_dict_key)                 \
     X(CELL_CONTENTS, kOne, kNothing, prove_contents)            \
+    X(SIZE, kOne, kNothing, load_again)                         \
+    X(STRIDE, kOne, kNothing, load_again)                       \
+    X(OFFSET, kOne, kNothing, load_again)                       \
     X(WEAKREF, kOne, kNothing, load_again)                      \
     X(CALL, kOne, kCallable, load_again)
 
@@ -64,6 +67,7 @@ enum class Operand : unsigned char {
     X(DISTINCT, kMore, kNothing, prove_address)                 \
     X(TENSOR, kOne, kValue, prove_tensor)                       \
     X(PREDICATE, kList, kCallable, run_again)                   \
+    X(RELATION, kList, kCallable, run_again)                    \
     X(APART, kList, kCallable, run_again)                       \
     X(UNRECORDED, kOne, kCallable, prove_unrecorded)            \
     X(GLOBAL_STATE, kNone, kCallable, run_again)

@@ -15,6 +15,12 @@ struct OpExtra {
     virtual ~OpExtra() = default;
 };
 
+// The registers of a check that reads more than one: those of the instruction from the `first` on.
+struct RegisterList : OpExtra {
+    explicit RegisterList(PyObject* given, Py_ssize_t first = 0);
+    std::vector<uint32_t> registers;
+};
+
 struct Op {
     OpCode code;
     uint32_t reg = 0;              // the first register it reads

@@ -13,6 +13,7 @@ namespace {
 // Offsets in bytes.  All zero, and thus unused, until configured.
 struct Layout {
     bool known = false;
+    PyTypeObject* tensor = nullptr;  // torch.Tensor, borrowed: it is there for ever
     Py_ssize_t impl = 0;             // of the TensorImpl* in the Python object
     unsigned long long vtable = 0;   // of a plain TensorImpl, its first word
     Py_ssize_t autograd = 0;         // of the AutogradMeta*, null for most tensors
@@ -157,6 +158,21 @@ bool is_unrecorded(PyObject* tensor) {
     return impl && !read<const void*>(impl, layout.autograd);
 }
 
+PyObject* tensor_number(const Op& op, PyObject* tensor) {
+    const char* impl = layout.known && PyObject_TypeCheck(tensor, layout.tensor) ? plain_impl(tensor) : nullptr;
+    bool is_offset = op.code == OpCode::OFFSET;
+    if (!impl || (is_offset && !layout.storage)) {
+        const char* name = is_offset ? "storage_offset" : op.code == OpCode::SIZE ? "size" : "stride";
+        Ref found = Ref::steal(PyObject_CallMethod(tensor, name, is_offset ? nullptr : "n", op.index));
+        return found ? PyNumber_Long(found.get()) : nullptr;
+    }
+    if (is_offset) return PyLong_FromLongLong(read<int64_t>(impl, layout.storage_offset));
+    size_t dims = read<uint64_t>(impl, layout.dims);
+    if (static_cast<size_t>(op.index) >= dims) return nullptr;
+    const int64_t* sizes = sizes_of(impl, dims);
+    return PyLong_FromLongLong((op.code == OpCode::SIZE ? sizes : strides_of(sizes, dims))[op.index]);
+}
+
 bool tensor_extent(PyObject* tensor, size_t itemsize, Extent* extent) {
     const char* impl = layout.known && layout.storage ? plain_impl(tensor) : nullptr;
     if (!impl) return false;
@@ -202,12 +218,12 @@ bool check_tensor(const Op& op, PyObject* object) {
 namespace {
 
 PyObject* configure_tensors(PyObject*, PyObject* args, PyObject* kwargs) {
-    static const char* names[] = {"impl",    "vtable",         "autograd", "extra",     "dims",
+    static const char* names[] = {"tensor",  "impl",    "vtable",         "autograd", "extra",     "dims",
                                   "kind",    "keys",           "kind_mask", "flags_mask", "flags",
                                   "requires_grad", "storage", "storage_offset", "data", nullptr};
     Layout found;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "$nKnnnnnKKKKnnn:configure_tensors", const_cast<char**>(names),
-                                     &found.impl, &found.vtable, &found.autograd, &found.extra, &found.dims,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "$OnKnnnnnKKKKnnn:configure_tensors", const_cast<char**>(names),
+                                     &found.tensor, &found.impl, &found.vtable, &found.autograd, &found.extra, &found.dims,
                                      &found.kind, &found.keys, &found.kind_mask, &found.flags_mask, &found.flags,
                                      &found.requires_grad, &found.storage, &found.storage_offset, &found.data)) {
         return nullptr;

@@ -36,6 +36,9 @@ void tensor_parts(PyObject* tensor, const void** impl, const void** autograd);
 // known to be a tensor.
 bool is_unrecorded(PyObject* tensor);
 
+// A size, a stride or the storage offset of a tensor, read off it or else asked of it; null with an exception.
+PyObject* tensor_number(const Op& op, PyObject* tensor);
+
 // The stretch of memory that a tensor's elements lie in, empty for one without elements or memory.
 struct Extent {
     uint64_t begin, end;

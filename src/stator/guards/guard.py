@@ -15,6 +15,7 @@ from stator._core import runs_its_code
 
 from .base import Guard, Where, show
 from .equality import plain_key, same_value
+from .expression import Expression
 from .raw import ABSENT, dict_get, dict_has, dict_keys, mro_of, present_dict, raw_length, type_lookup
 from .source import Source
 from .tensor import TensorSpec
@@ -393,6 +394,20 @@ class Predicate(Guard):
 
     def __str__(self) -> str:
         return self.text
+
+
+class Relation(Predicate):
+    """A condition over the ints at the sources is true, an ``Expression``: the core finds out by itself."""
+
+    __slots__ = ()
+    op = "RELATION"
+    fn: Expression
+
+    def __init__(self, sources: tuple[Source, ...], fn: Expression, where: Where = None) -> None:
+        super().__init__(sources, fn, fn.of([source.expr() for source in sources]), where)
+
+    def fields(self) -> tuple[object, ...]:
+        return self.sources, self.fn
 
 
 class Apart(Predicate):

@@ -32,7 +32,10 @@ __all__ = [
     "ItemSource",
     "LoadError",
     "LocalSource",
+    "OffsetSource",
+    "SizeSource",
     "Source",
+    "StrideSource",
     "TypeAttrSource",
     "TypeSource",
     "WeakrefSource",
@@ -360,6 +363,62 @@ class CellContentsSource(_Step):
 
     def expr(self) -> str:
         return f"{self.base.expr()}.cell_contents"
+
+
+class _NumberOf(_IndexedStep):
+    """A number that the tensor at the base tells of itself."""
+
+    __slots__ = ()
+    is_repeatable = False
+
+    def fetch(self, base: Any, call: CallInputs) -> int:
+        try:
+            return int(self.ask(base))
+        except Exception as error:
+            raise LoadError(f"{self.expr()}: {type(error).__name__}: {error}") from None
+
+    def ask(self, tensor: Any) -> Any:
+        """What the tensor says."""
+        raise NotImplementedError
+
+
+class SizeSource(_NumberOf):
+    """The size of the tensor at the base in dimension ``index``."""
+
+    __slots__ = ()
+    op = "SIZE"
+
+    def ask(self, tensor: Any) -> Any:
+        return tensor.size(self.index)
+
+    def expr(self) -> str:
+        return f"{self.base.expr()}.size({self.index})"
+
+
+class StrideSource(_NumberOf):
+    """The stride of the tensor at the base in dimension ``index``."""
+
+    __slots__ = ()
+    op = "STRIDE"
+
+    def ask(self, tensor: Any) -> Any:
+        return tensor.stride(self.index)
+
+    def expr(self) -> str:
+        return f"{self.base.expr()}.stride({self.index})"
+
+
+class OffsetSource(_NumberOf):
+    """Where in its storage the tensor at the base begins; ``index`` says nothing."""
+
+    __slots__ = ()
+    op = "OFFSET"
+
+    def ask(self, tensor: Any) -> Any:
+        return tensor.storage_offset()
+
+    def expr(self) -> str:
+        return f"{self.base.expr()}.storage_offset()"
 
 
 class WeakrefSource(_Step):

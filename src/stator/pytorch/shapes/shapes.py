@@ -1,11 +1,12 @@
 """Symbolic sizes: which dimensions become symbols, where symbols come from, and what was assumed of them.
 
 torch's ShapeEnv reasons about the symbols. An existing tensor gets a fake one whose dynamic dimensions are symbols; at
-the end the assumptions are read from the ShapeEnv and become one guard over the sizes.
+the end the assumptions are read from the ShapeEnv and become guards over the sizes, a relation each.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
 from collections.abc import Callable
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.guards.guard import Predicate
-from stator.guards.source import CallSource, GetAttrSource, Source
+from stator.guards.expression import expression
+from stator.guards.guard import Predicate, Relation
+from stator.guards.source import CallSource, GetAttrSource, OffsetSource, SizeSource, Source, StrideSource
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.shapes import dynamism, unbacked
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import TracedTensor, TracedValue
     from stator.pytorch.types import (
-        Args,
         Fake,
         FakeOperand,
         Function,
@@ -46,40 +47,23 @@ if TYPE_CHECKING:
 __all__ = ["Shapes", "new_env", "property_source"]
 
 _STATIC = re.compile(r"(\w+) == -?\d+\Z")
-
-
-class _Property:
-    """Reads a size, a stride … of a tensor; one object per property, as sources intern by it."""
-
-    def __init__(self, kind: str, index: int) -> None:
-        self.kind = kind
-        self.index = index
-
-    def __call__(self, tensor: torch.Tensor) -> int | float:
-        if self.kind == "size":
-            return int(tensor.size(self.index))
-        if self.kind == "stride":
-            return int(tensor.stride(self.index))
-        return tensor.item() if self.kind == "item" else int(tensor.storage_offset())
-
-    def __reduce__(self) -> tuple[Function, Args]:
-        return _property, (self.kind, self.index)
+_VARIABLE = re.compile(r"\bn\d+\b")
 
 
 def _box(number: float) -> torch.Tensor:
     return torch.tensor(number, dtype=torch.float64)
 
 
-_properties: dict[tuple[str, int], _Property] = {}
+def _item(tensor: torch.Tensor) -> int | float:
+    return tensor.item()
 
 
-def _property(kind: str, index: int) -> _Property:
-    return _properties.setdefault((kind, index), _Property(kind, index))
+_NUMBERS = {"size": SizeSource, "stride": StrideSource, "offset": OffsetSource}
 
 
-def property_source(base: Source, kind: str, index: int) -> CallSource:
-    """Where a tensor's size (stride, storage offset) is found."""
-    return CallSource(_property(kind, index), base, f"{kind}{index}")
+def property_source(base: Source, kind: str, index: int) -> Source:
+    """Where a tensor's size (stride, storage offset, number) is found."""
+    return CallSource(_item, base, "item") if kind == "item" else _NUMBERS[kind](base, index)
 
 
 class Shapes:
@@ -343,7 +327,7 @@ class Shapes:
         return self.source_of(origin)
 
     def guards(self) -> list[Predicate]:
-        """What has been assumed of the symbols, as one guard (read once, after the backend has had its say)."""
+        """What has been assumed of the symbols, as guards (read once, after the backend has had its say)."""
         if self.frozen is None:
             self.frozen = self._read_guards() if self._tracked else []
         return self.frozen
@@ -354,10 +338,18 @@ class Shapes:
             fakes, origins, self._reference, input_contexts=contexts, ignore_static=False, langs=("python",)
         )
         texts = [text for text in helpers[0].exprs if not self._is_known(text)]
-        if not texts:
-            return []
-        names = tuple(n for n in self._named if any(re.search(rf"\b{n}\b", text) for text in texts))
-        return [_shape_guard(texts, names, tuple(self._named[n] for n in names))]
+        return [self._guard(text) for text in texts]
+
+    def _guard(self, text: str) -> Predicate:
+        """The guard that an assumption is, from its text."""
+        text = ast.unparse(ast.parse(text, mode="eval"))  # without the parentheses that torch adds
+        names = list(dict.fromkeys(_VARIABLE.findall(text)))
+        form = _VARIABLE.sub(lambda found: f"{{{names.index(found[0])}}}", text)
+        sources = tuple(self._named[name] for name in names)
+        try:
+            return Relation(sources, expression(form, len(names)))
+        except ValueError:
+            return _computed(form, names, sources)
 
     def _is_known(self, text: str) -> bool:
         """Whether the guard on the tensor says so already."""
@@ -370,12 +362,9 @@ def new_env(may_be_new: bool) -> ShapeEnv:
     return unbacked.env_class()(allow_scalar_outputs=may_be_new, allow_dynamic_output_shape_ops=may_be_new)
 
 
-def _shape_guard(texts: list[str], names: tuple[str, ...], sources: tuple[Source, ...]) -> Predicate:
+def _computed(form: str, names: list[str], sources: tuple[Source, ...]) -> Predicate:
+    """The guard that a condition is true which needs more than integers."""
     from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP
 
-    body = " and ".join(f"({text})" for text in texts)
-    check = eval(f"lambda {', '.join(names)}: {body}", {**SYMPY_INTERP, "torch": torch})
-    shown = body
-    for name, source in zip(names, sources, strict=True):
-        shown = re.sub(rf"\b{name}\b", source.expr().replace("\\", r"\\"), shown)
-    return Predicate(sources, check, shown)
+    check = eval(f"lambda {', '.join(names)}: {form.format(*names)}", {**SYMPY_INTERP, "torch": torch})
+    return Predicate(sources, check, form.format(*[source.expr() for source in sources]))

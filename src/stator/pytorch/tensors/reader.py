@@ -140,9 +140,9 @@ def _configured() -> bool:
     return False
 
 
-def _find_layout() -> dict[str, int]:
+def _find_layout() -> dict[str, Any]:
     plain = torch.empty_strided(_SIZES, _STRIDES, device="meta")
-    layout = {"impl": _find_impl_offset(), "vtable": _impl(plain)[0]}
+    layout: dict[str, Any] = {"tensor": torch.Tensor, "impl": _find_impl_offset(), "vtable": _impl(plain)[0]}
     dims = _only(i for i in range(len(_impl(plain)) - 10) if _impl(plain)[i : i + 11] == [5, *_SIZES, *_STRIDES])
     first_after = dims + 11
     tensors = _samples()
