@@ -138,3 +138,44 @@ def test_an_uncoalesced_tensor():
         s = torch.sparse_coo_tensor(torch.tensor(indices), torch.ones(2), (2, 2))
         torch.testing.assert_close(compiled(s), f(s))
         torch.testing.assert_close(compiled(s.coalesce()), f(s))
+
+
+@BACKENDS
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adagrad, torch.optim.SparseAdam])
+def test_sparse_gradients_beside_parameters_that_are_written(optimizer, backend):
+    def trained(compile):
+        torch.manual_seed(0)
+        embedding = torch.nn.Embedding(8, 4, sparse=True)
+        steps = optimizer(embedding.parameters(), 0.1)
+
+        def step(indices):
+            steps.zero_grad()
+            loss = embedding(indices).pow(2).sum()
+            loss.backward()
+            steps.step()
+            return loss.detach()
+
+        compiled = compile(step)
+        losses = [compiled(torch.arange(size) % 8) for size in (3, 3, 5, 9)]
+        return [*losses, embedding.weight.detach()]
+
+    expected = trained(lambda step: step)
+    actual = trained(lambda step: stator.compile(step, backend=backend))
+    torch.testing.assert_close(actual, expected)
+
+
+@BACKENDS
+def test_a_written_tensor_beside_a_sparse_one(backend):
+    def f(s, y, x):
+        y.add_(1)
+        return torch.sparse.mm(s, x) * y
+
+    compiled = stator.compile(f, backend=backend, fullgraph=True)
+    for size in (3, 3, 5, 6):
+        found = []
+        for function in (compiled, f):
+            s, y, x = torch.eye(size).to_sparse(), torch.ones(size, 2), torch.ones(size, 2, requires_grad=True)
+            result = function(s, y, x)
+            result.sum().backward()
+            found.append([result, y, x.grad])
+        torch.testing.assert_close(*found)

@@ -19,11 +19,13 @@ import torch
 from stator.guards.guard import Apart
 from stator.pytorch import internals
 from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.graph.refusals import is_sparse
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.tensor import tensors_among
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import TracedTensor
     from stator.pytorch.types import Args, Function, GraphValue
 
 __all__ = ["MemoryRule", "memory_guard", "must_run_in_order"]
@@ -32,12 +34,19 @@ _Base: Any = internals.TensorBase
 
 
 def must_run_in_order(recorder: Recorder, inputs: list[GraphValue]) -> bool:
-    """Whether AOTAutograd cannot take the graph: it writes no inputs beside tensors of classes of the program's own."""
+    """Whether AOTAutograd cannot take the graph.
+
+    It writes no inputs beside tensors of classes of the program's own, or sparse ones, which have no storage.
+    """
     return (
         recorder.tracked.in_order
         or _saves_other_data(recorder, inputs)
-        or (bool(recorder.effects.written) and any(tensor.cls not in PLAIN_CLASSES for tensor in tensors_among(inputs)))
+        or (bool(recorder.effects.written) and any(map(_hinders_writes, tensors_among(inputs))))
     )
+
+
+def _hinders_writes(tensor: TracedTensor) -> bool:
+    return tensor.cls not in PLAIN_CLASSES or is_sparse(tensor)
 
 
 def _saves_other_data(recorder: Recorder, inputs: list[GraphValue]) -> bool:

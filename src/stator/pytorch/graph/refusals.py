@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stator.pytorch.traced import TracedTensor
     from stator.pytorch.types import Function
 
-__all__ = ["refuse_misplaced", "refuse_read", "refuse_rigid", "unchecked"]
+__all__ = ["is_sparse", "refuse_misplaced", "refuse_read", "refuse_rigid", "unchecked"]
 
 #: what a sparse tensor consists of
 _PARTS = frozenset({"values", "indices", "_values", "_indices", "col_indices", "row_indices"})
@@ -42,7 +42,7 @@ def refuse_read(recorder: Recorder, call: Call) -> None:
     Or one whose result has as many elements as there are in a sparse tensor: fake tensors do not know how many.
     """
     name = getattr(call.function, "__name__", "")
-    if name in _PARTS and any(map(_is_sparse, tensors_among(call.operands))):
+    if name in _PARTS and any(map(is_sparse, tensors_among(call.operands))):
         raise _refusal(call, "the size of its result is the number of elements, which sparse fake tensors do not have")
     if name in BY_NUMBER and not recorder.keeps_order and tensors_among(call.operands[1:]):
         raise Unsupported(errors.DataDependentValue(describe_callable(call.function)))
@@ -71,7 +71,8 @@ def _refusal(call: Call, why: str) -> Unsupported:
     return Unsupported(errors.UnsupportedTensorOperation(describe_callable(call.function), why))
 
 
-def _is_sparse(value: TracedTensor) -> bool:
+def is_sparse(value: TracedTensor) -> bool:
+    """Whether a tensor is one of no storage of its own, whose layout is another than the strided one."""
     return value.meta is None and getattr(value.fake, "layout", None) is not torch.strided
 
 
