@@ -138,9 +138,9 @@ def _is_small(number: float) -> bool:
 
 
 def _shown(value: Any) -> str:
-    if value.cls not in (bool, int, float) or not value.constant:
-        raise NotKnown(value)
-    return f"({value.host!r})"
+    if value.constant and value.cls in (bool, int, float):
+        return f"({value.as_host(None)!r})"
+    raise NotKnown(value)
 
 
 def _name_of(function: Function) -> str:
