@@ -1,39 +1,168 @@
-"""Sizes that are computed again at each call, from those of a tensor that the program was given."""
+"""Numbers that are computed again at each call, before the graph runs, from those that the program was given.
+
+    width = torch.zeros(math.isqrt(x.size(0)))      torch knows no symbol for the root of a whole number
+
+CPython itself computes them, so they are what the program would get, and any pure function will do.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import torch
+
+from stator.guards.guard import Equals
+from stator.guards.intern import CallInputs
 from stator.guards.source import CallSource, Source
-from stator.pytorch.fake.metadata import is_symbol
+from stator.pytorch.fake.metadata import expression_of, hint_of, is_symbol
+from stator.pytorch.shapes.dynamism import is_fixed
+from stator.space.value import Constant, NotKnown, Value
 
 if TYPE_CHECKING:
-    import torch
-
     from stator.pytorch.interfaces import Recorder
-    from stator.pytorch.types import Number
+    from stator.pytorch.types import Function, Host, Number
+    from stator.space.space import Space
 
-__all__ = ["computed_sizes"]
+__all__ = ["compute_again", "computed_sizes"]
+
+_NO_CALL = CallInputs(None, ())
+_PAST_64_BITS = 1 << 63
+
+
+class _Formula:
+    """A number as Python text: over existing numbers, which have names n0, n1 …, with functions f0, f1 …"""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.sources: dict[Source, str] = {}
+        self.functions: dict[Function, str] = {}
+
+    def call(self, function: Function, args: Sequence[Any]) -> str:
+        """A call of a function; raises NotKnown where an argument isn't made of existing numbers."""
+        name = self.functions.setdefault(function, f"f{len(self.functions)}")
+        return f"{name}({', '.join(map(self._number, args))})"
+
+    def _number(self, value: Any) -> str:
+        if not value.symbolic:
+            return _shown(value)
+        if value.source is not None:
+            return self._name(value.source)
+        node = value._node
+        if node is None or node.op != "call_function":
+            return self.expression(value.number, value)
+        values = self.recorder.nodes.values
+        return self.call(
+            node.target, [values[arg] if isinstance(arg, torch.fx.Node) else Constant(arg) for arg in node.args]
+        )
+
+    def expression(self, number: Number, value: Value | None = None) -> str:
+        """A size that an operation's result has: as an expression over symbols, which is exact for whole numbers."""
+        expression = expression_of(number) if is_symbol(number) else None
+        if expression is None:
+            return repr(number)
+        symbols = sorted(expression.free_symbols, key=str)
+        found = [self.recorder.shapes.symbols.get(symbol) for symbol in symbols]
+        if not isinstance(number, torch.SymInt) or not expression.is_polynomial(*symbols):
+            raise NotKnown(value)
+        names = {}
+        for symbol, known in zip(symbols, found, strict=True):
+            if known is None or known.source is None:
+                raise NotKnown(value)
+            names[symbol.name] = self._name(known.source)
+        text = str(expression)
+        return f"(lambda {', '.join(names)}: {text})({', '.join(names.values())})"
+
+    def _name(self, source: Source) -> str:
+        return self.sources.setdefault(source, f"n{len(self.sources)}")
+
+    def over(self, text: str) -> tuple[Source, Callable[[Host], Host]]:
+        """The source that all numbers are found from, and what computes the text from its object."""
+        base = _shared(list(self.sources))
+        steps = [_steps(base, source) for source in self.sources]
+        names = {name: function for function, name in self.functions.items()}
+        compute = eval(f"lambda {', '.join(self.sources.values())}: {text}", {"__builtins__": {}, **names, **_NUMBERS})
+        return base, lambda host: compute(*[_follow(host, path) for path in steps])
+
+
+def compute_again(space: Space, function: Function, args: list[Value]) -> Value | None:
+    """The number that a pure function which takes no symbols gives for some; None where it can't be computed before
+    the graph runs, or has no answer for these."""
+    shapes = space.trace.recorder.shapes
+    formula = _Formula(space.trace.recorder)
+    try:
+        text = formula.call(function, args)
+        result = function(*[hint_of(arg.number) if arg.symbolic else arg.as_host(space) for arg in args])  # type: ignore[attr-defined]
+        key = (text, *formula.functions, *formula.sources)
+        known: Value | None = shapes.elements.get(key)
+        if known is None:
+            base, compute = formula.over(text)
+            known = _existing(space, result, CallSource(compute, base, _name_of(function)))
+    except Exception:
+        return None
+    if known is not None:
+        shapes.elements[key] = known
+    return known
+
+
+def _existing(space: Space, result: Host, source: Source) -> Value | None:
+    """A number that is there when the graph runs: a symbol, where it can be one, or guarded to be what it is now."""
+    if type(result) not in _ANSWERS or result != result:
+        return None
+    varies = type(result) in (int, float) and result not in (0, 1) and _is_small(result)
+    if varies and not is_fixed(space.trace, source):
+        return space.trace.recorder.shapes.number(result, source)
+    space.trace.guard(Equals(source, result))
+    return Constant(result)
 
 
 def computed_sizes(
     recorder: Recorder, numbers: Sequence[Number]
-) -> tuple[Source, Callable[[torch.Tensor], tuple[int, ...]]] | None:
-    """What computes the numbers, and the source of the tensor that it is to be given; None where no one tensor does."""
-    symbols = sorted({s for number in numbers if is_symbol(number) for s in number.node.expr.free_symbols}, key=str)
-    found = [getattr(recorder.shapes.symbols.get(symbol), "source", None) for symbol in symbols]
-    sources = [source for source in found if isinstance(source, CallSource)]
-    bases = {source.base for source in sources}
-    if len(bases) != 1 or len(sources) < len(found):
+) -> tuple[Source, Callable[[Host], tuple[int, ...]]] | None:
+    """What computes the numbers, and the source of what it is to be given; None where nothing is enough."""
+    formula = _Formula(recorder)
+    try:
+        return formula.over(f"({', '.join(map(formula.expression, numbers))},)")
+    except NotKnown:
         return None
-    if not all(number.node.expr.is_polynomial(*symbols) for number in numbers if is_symbol(number)):
-        return None
-    texts = [str(number.node.expr) if is_symbol(number) else repr(number) for number in numbers]
-    compute = eval(f"lambda {', '.join(map(str, symbols))}: ({', '.join(texts)},)", {"__builtins__": {}})
-    readers = [source.fn for source in sources]
 
-    def sizes(tensor: torch.Tensor) -> tuple[int, ...]:
-        return compute(*[read(tensor) for read in readers])
 
-    return bases.pop(), sizes
+#: what a computed number may be: all else is asked of the number that the symbol stands for
+_ANSWERS = (bool, int, float, str)
+_NUMBERS = {"inf": math.inf, "nan": math.nan}
+
+
+def _is_small(number: float) -> bool:
+    return -_PAST_64_BITS <= number < _PAST_64_BITS if type(number) is int else math.isfinite(number)
+
+
+def _shown(value: Any) -> str:
+    if value.constant and value.cls in (bool, int, float):
+        return f"({value.as_host(None)!r})"
+    raise NotKnown(value)
+
+
+def _name_of(function: Function) -> str:
+    module = getattr(function, "__module__", None)
+    return f"{module}.{function.__name__}" if module else function.__qualname__
+
+
+def _shared(sources: list[Source]) -> Source:
+    """The last step that the paths have in common; raises NotKnown where they begin apart."""
+    chains = [list(source.chain()) for source in sources]
+    for step in chains[0]:
+        if all(step in chain for chain in chains):
+            return step
+    raise NotKnown(None)
+
+
+def _steps(base: Source, source: Source) -> list[Source]:
+    chain = list(source.chain())
+    return chain[: chain.index(base)][::-1]
+
+
+def _follow(host: Host, steps: list[Source]) -> Host:
+    for step in steps:
+        host = step.fetch(host, _NO_CALL)
+    return host

@@ -142,6 +142,11 @@ def fixed_numbers(trace: Trace, places: list[str]) -> Restart:
     return Restart(0, errors.ForcedBreak(0))
 
 
+def is_fixed(trace: Trace, source: Source) -> bool:
+    """Whether a number is to be a constant in all traces of the code."""
+    return source.expr() in trace.region_state.get("fixed numbers", ())
+
+
 def contents_stay(trace: Trace, value: TracedTensor) -> bool:
     """Whether an existing tensor held the same numbers in all earlier traces of the same code."""
     assert value.source is not None
@@ -167,7 +172,7 @@ def number_varies(trace: Trace, host: int | float, source: Source) -> bool:
         return False
     told = told_dynamic(trace, source, host) if type(host) is int and is_told_of(trace) else None
     if told is not None:
-        return told and source.expr() not in trace.region_state.get("fixed numbers", ())
+        return told and not is_fixed(trace, source)
     if not trace.config.automatic_dynamic or trace.dynamic is False:
         return False
     if trace.config.specialize_float if type(host) is float else trace.config.specialize_int:
@@ -177,7 +182,7 @@ def number_varies(trace: Trace, host: int | float, source: Source) -> bool:
     before = seen.setdefault(key, host)
     if before is not _VARIES and (type(before) is not type(host) or before != host):
         seen[key] = before = _VARIES
-    return before is _VARIES and key not in trace.region_state.get("fixed numbers", ())
+    return before is _VARIES and not is_fixed(trace, source)
 
 
 def literal(trace: Trace, host: Host, source: Source) -> Value | None:

@@ -13,8 +13,9 @@ from stator.models.numbers.number_text import METHODS, shown_later
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import NumberMeta, expression_of, hint_of, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
+from stator.pytorch.shapes.computed import compute_again
 from stator.space.deferred import DeferredNumber
-from stator.space.protocol import NOT_IMPLEMENTED
+from stator.space.protocol import NOT_IMPLEMENTED, is_pure
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -117,9 +118,13 @@ def decide(trace: Trace, value: Value) -> Host:
 
 
 def specialise(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    """The last resort for symbols (protocol.CALL_HOOKS): a callable that cannot take one gets the number it is."""
+    """The last resort for symbols (protocol.CALL_HOOKS): what a callable that cannot take one gives is computed again
+    at each call, or else it gets the number that the symbol is now."""
     if isinstance(host, type) or not any(arg.symbolic for arg in (*args, *kwargs.values())):
         return None
+    again = compute_again(space, host, [arg.force() for arg in args]) if is_pure(host) and not kwargs else None
+    if again is not None:
+        return again
     known = [_known(space, arg) for arg in args]
     return space.call_builtin(host, known, {name: _known(space, arg) for name, arg in kwargs.items()})
 
@@ -216,9 +221,23 @@ def _text(function: Function) -> Handler:
     return handler
 
 
-def _round(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    """`round(number, digits)` of a symbolic float, which is a float."""
+def _hash(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """What is hashed is a key, and keys are known."""
+    return space.run_known(hash, [_known(space, args[0])]) if args[0].force().symbolic else None
+
+
+def _divmod(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     values = [arg.force() for arg in args]
+    if not any(value.symbolic for value in values) or {value.cls for value in values} != {int}:
+        return None
+    return space.new_tuple([compute(space, function, values) for function in (operator.floordiv, operator.mod)])
+
+
+def _round(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`round(number)` of a symbolic float, which is an int, and `round(number, digits)`, which is a float."""
+    values = [arg.force() for arg in args]
+    if len(values) == 1 and values[0].symbolic:
+        return compute(space, round, values)
     if len(values) != 2 or not values[0].symbolic or type(space.known(values[1])) is not int:
         return None
     return DeferredNumber(float, round, values)
@@ -252,12 +271,14 @@ def models() -> dict[int, Handler]:
             found[id(cls.__dict__[f"__{name}__"])] = _method(getattr(operator, name))
         found[id(cls.__dict__["__bool__"])] = _truth
         found[id(cls.__dict__["__float__"])] = _to_float
+        found[id(cls.__dict__["__hash__"])] = _hash
     found[id(float.__dict__["__round__"])] = _round
     for name in ("__int__", "__trunc__"):
         found[id(float.__dict__[name])] = _to_int
-    for name in ("__int__", "__index__", "__pos__", "__trunc__"):
+    for name in ("__int__", "__index__", "__pos__", "__trunc__", "__floor__", "__ceil__"):
         found[id(int.__dict__[name])] = _itself
     for function in (math.ceil, math.floor):
-        found[id(function)] = _method(function)
+        found[id(float.__dict__[f"__{function.__name__}__"])] = _method(function)
+    found[id(int.__dict__["__divmod__"])] = _divmod
     found[id(math.sqrt)] = _method(internals.sym_sqrt)
     return found

@@ -1,0 +1,47 @@
+"""Functions of sizes that torch has no symbols for: CPython computes them again at each call."""
+
+import math
+
+import pytest
+import torch
+
+import stator
+
+PROGRAMS = [
+    lambda x: x * math.cos(x.size(0)),
+    lambda x: x * math.log(x.size(0) * 3.5 + 1),
+    lambda x: x * math.pow(x.size(0), 0.5),
+    lambda x: x * math.hypot(x.size(0), x.size(1)),
+    lambda x: x * (x.size(0) & 6) * (x.size(1) << 2),
+    lambda x: x * round(x.size(0) * 10, -1),
+    lambda x: x * round(x.size(0) / 3) + math.ceil(x.size(0) / 2) - math.floor(x.size(0) * 0.7),
+    lambda x: x * sum(divmod(x.size(0), 7)),
+    lambda x: x * math.log(torch.cat([x, x]).size(0)),
+    lambda x: x + (1 if math.isclose(x.size(0) * 0.5, 1.0) else 2),
+]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("number", range(len(PROGRAMS)))
+def test_sizes_that_vary_are_two_graphs(number, backend):
+    program = PROGRAMS[number]
+    stator.reset()
+    compiled = stator.compile(program, backend=backend)
+    for size in (14, 20, 30, 43, 15):
+        results = []
+        for run in (program, compiled):
+            x = torch.ones(size, 3, requires_grad=True)
+            y = run(x)
+            y.sum().backward()
+            results.append((y.detach(), x.grad))
+        torch.testing.assert_close(results[1], results[0], rtol=0, atol=0)
+    assert stator.stats().graphs == 2
+
+
+def test_an_error_is_the_program_s_own():
+    compiled = stator.compile(lambda x: x * math.log(x.size(0) - 5), backend="eager")
+    for size in (7, 8, 9):
+        compiled(torch.ones(size))
+    with pytest.raises(ValueError, match="math domain error"):
+        compiled(torch.ones(5))
+    assert compiled(torch.ones(10))[0].item() == pytest.approx(math.log(5))
