@@ -56,7 +56,7 @@ class LocalSource(Source):
             raise LoadError(f"no argument slot {self.index}")
         return call.args[self.index]
 
-    def expr(self) -> str:
+    def step(self, base: str) -> str:
         return self.name
 
     def lower(self) -> tuple[int, object]:
@@ -78,7 +78,7 @@ class FunctionSource(Source):
     def fetch(self, base: object, call: CallInputs) -> object:
         return call.func
 
-    def expr(self) -> str:
+    def step(self, base: str) -> str:
         return "__function__"
 
 
@@ -99,8 +99,8 @@ class CellSource(Source):
             raise LoadError(f"no closure cell {self.index}")
         return _cell_contents(closure[self.index])
 
-    def expr(self) -> str:
-        return f"__closure__[{self.name!r}]"
+    def step(self, base: str) -> str:
+        return self.name
 
     def lower(self) -> tuple[int, object]:
         return self.index, None
@@ -126,9 +126,9 @@ class GlobalSource(Source):
     def fetch(self, base: object, call: CallInputs) -> object:
         return _dict_item(self.globals_dict, self.name)
 
-    def expr(self) -> str:
+    def step(self, base: str) -> str:
         if self.module_name in ("", "__main__"):
-            return f"G[{self.name!r}]"
+            return self.name
         return f"{self.module_name}.{self.name}"
 
     def lower(self) -> tuple[int, object]:
@@ -153,7 +153,7 @@ class ConstSource(Source):
     def fetch(self, base: object, call: CallInputs) -> object:
         return self.obj
 
-    def expr(self) -> str:
+    def step(self, base: str) -> str:
         return self.text
 
     def lower(self) -> tuple[int, object]:
@@ -221,8 +221,8 @@ class AttrSource(_NamedStep):
     def fetch(self, base: object, call: CallInputs) -> object:
         return _dict_item(present_dict(base), self.name)
 
-    def expr(self) -> str:
-        return f"{self.base.expr()}.{self.name}"
+    def step(self, base: str) -> str:
+        return f"{base}.{self.name}"
 
 
 class GetAttrSource(_NamedStep):
@@ -238,8 +238,8 @@ class GetAttrSource(_NamedStep):
         except Exception as error:
             raise LoadError(f"getattr({self.base.expr()}, {self.name!r}): {type(error).__name__}") from None
 
-    def expr(self) -> str:
-        return f"getattr({self.base.expr()}, {self.name!r})"
+    def step(self, base: str) -> str:
+        return f"getattr({base}, {self.name!r})"
 
 
 class InstanceDictSource(_Step):
@@ -254,8 +254,8 @@ class InstanceDictSource(_Step):
             raise LoadError("no instance dict")
         return found
 
-    def expr(self) -> str:
-        return f"{self.base.expr()}.__dict__"
+    def step(self, base: str) -> str:
+        return f"{base}.__dict__"
 
 
 class TypeSource(_Step):
@@ -267,8 +267,8 @@ class TypeSource(_Step):
     def fetch(self, base: object, call: CallInputs) -> object:
         return type(base)
 
-    def expr(self) -> str:
-        return f"type({self.base.expr()})"
+    def step(self, base: str) -> str:
+        return f"type({base})"
 
 
 class TypeAttrSource(_NamedStep):
@@ -284,8 +284,8 @@ class TypeAttrSource(_NamedStep):
             raise LoadError(f"class {base.__qualname__} has no {self.name!r}")
         return found
 
-    def expr(self) -> str:
-        return f"lookup({self.base.expr()}, {self.name!r})"
+    def step(self, base: str) -> str:
+        return f"lookup({base}, {self.name!r})"
 
 
 class ItemSource(_IndexedStep):
@@ -301,8 +301,8 @@ class ItemSource(_IndexedStep):
             raise LoadError(f"no item {self.index}")
         return kind.__getitem__(base, self.index)
 
-    def expr(self) -> str:
-        return f"{self.base.expr()}[{self.index}]"
+    def step(self, base: str) -> str:
+        return f"{base}[{self.index}]"
 
 
 class DictItemSource(Source):
@@ -322,8 +322,10 @@ class DictItemSource(Source):
     def fetch(self, base: Any, call: CallInputs) -> object:
         return _dict_item(base, self.key)
 
-    def expr(self) -> str:
-        return f"{self.base.expr()}[{self.key!r}]"
+    def step(self, base: str) -> str:
+        owner = base.removesuffix(".__dict__")
+        is_attribute = owner != base and type(self.key) is str and self.key.isidentifier()
+        return f"{owner}.{self.key}" if is_attribute else f"{base}[{self.key!r}]"
 
     def lower(self) -> tuple[int, object]:
         return 0, self.key
@@ -344,8 +346,8 @@ class DictKeySource(_IndexedStep):
             return key
         raise LoadError(f"no key {self.index}")
 
-    def expr(self) -> str:
-        return f"list({self.base.expr()})[{self.index}]"
+    def step(self, base: str) -> str:
+        return f"list({base})[{self.index}]"
 
 
 class CellContentsSource(_Step):
@@ -358,8 +360,8 @@ class CellContentsSource(_Step):
     def fetch(self, base: Any, call: CallInputs) -> object:
         return _cell_contents(base)
 
-    def expr(self) -> str:
-        return f"{self.base.expr()}.cell_contents"
+    def step(self, base: str) -> str:
+        return f"{base}.cell_contents"
 
 
 class WeakrefSource(_Step):
@@ -375,12 +377,12 @@ class WeakrefSource(_Step):
             raise LoadError("dead weak reference")
         return found
 
-    def expr(self) -> str:
-        return f"{self.base.expr()}()"
+    def step(self, base: str) -> str:
+        return f"{base}()"
 
 
 class CallSource(Source):
-    """``fn(base)``, a Python function; for what no other step can do."""
+    """``fn(base)``, a Python function; for what no other step can do.  ``{}`` in ``text`` is the base's path."""
 
     __slots__ = ("fn", "text")
     op = "CALL"
@@ -398,8 +400,8 @@ class CallSource(Source):
         except Exception as error:
             raise LoadError(f"{self.expr()}: {type(error).__name__}: {error}") from None
 
-    def expr(self) -> str:
-        return f"{self.text}({self.base.expr()})"
+    def step(self, base: str) -> str:
+        return self.text.replace("{}", base) if "{}" in self.text else f"{self.text}({base})"
 
     def lower(self) -> tuple[int, object]:
         return 0, self.fn
@@ -410,7 +412,7 @@ class CallSource(Source):
 
 def asked(function: Callable[[], object], text: str) -> Source:
     """What a function without arguments tells about the interpreter or the thread; `text` names it."""
-    return CallSource(_call, ConstSource(function, text), "call")
+    return CallSource(_call, ConstSource(function, text), "{}()")
 
 
 def _call(function: Callable[[], object]) -> object:

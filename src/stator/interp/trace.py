@@ -9,6 +9,7 @@ from stator.interp.branches import assumed
 from stator.interp.break_report import BreakReport
 from stator.interp.finalizers import Finalizers
 from stator.interp.inlined_calls import InlinedCalls
+from stator.interp.policy import is_library
 from stator.interp.root_frame import RootFrame
 from stator.interp.side_effects import Effects
 from stator.interp.stops import Stops
@@ -18,6 +19,8 @@ from stator.space.globals_ import Namespaces
 from stator.space.value import Value
 
 if TYPE_CHECKING:
+    from types import CodeType
+
     from stator.config import Config
     from stator.errors import Break
     from stator.guards.base import Guard
@@ -102,7 +105,7 @@ class Trace:
         if key not in self.guards:
             frame = self.frame
             if frame is not None and guard.where is None:
-                guard.where = (frame.code, frame.line())
+                guard.where = users_line(frame)
             self.guards[key] = guard
             self.stops.count_item(_GUARD_COST)
 
@@ -142,3 +145,11 @@ class Trace:
         self.frame = frame
         self.finalizers.close_pending()
         self.frame = None
+
+
+def users_line(frame: interfaces.Frame) -> tuple[CodeType, int] | None:
+    """The innermost line of the program's own; None where all that is traced is a library's."""
+    at: interfaces.Frame | None = frame
+    while at is not None and is_library(at.code):
+        at = at.parent
+    return None if at is None else (at.code, at.line())
