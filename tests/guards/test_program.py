@@ -63,7 +63,7 @@ def test_failure_names_guard_actual_and_line():
     program = compile_guards([TypeIs(X, Thing), Equals(AttrSource(X, "n"), 3, where="model.py:12")])
     assert program.failure(None, (Thing(n=3),)) is None
     assert program.failure(None, (Thing(n=4),)) == "x.n == 3: `x.n` was 3, is 4  # model.py:12"
-    assert program.failure(None, (Thing(),)) == "x.n == 3: no key 'n'  # model.py:12"
+    assert program.failure(None, (Thing(),)) == "x.n == 3: `x.n` was there, and is no more  # model.py:12"
     assert program.failure(None, (5,)).startswith("type(x) is Thing: `x` was a Thing, is an int")
 
 
