@@ -90,7 +90,7 @@ def printed(program, tmp_path):
 def test_the_listings_for_debugging_run(tmp_path):
     text = printed("\n".join(blocks("debugging.md")), tmp_path)
     assert "f used 1 times" in text
-    assert "its shape is (4,), expected (3,)" in text
+    assert "size 0 of `x` was 3, is 4" in text
 
 
 EFFECTS = """

@@ -62,9 +62,9 @@ def test_outputs_that_cannot_be_loaded_are_a_failure():
 def test_failure_names_guard_actual_and_line():
     program = compile_guards([TypeIs(X, Thing), Equals(AttrSource(X, "n"), 3, where="model.py:12")])
     assert program.failure(None, (Thing(n=3),)) is None
-    assert program.failure(None, (Thing(n=4),)) == "x.n == 3: it is 4  # model.py:12"
-    assert program.failure(None, (Thing(),)) == "x.n == 3: no key 'n'  # model.py:12"
-    assert program.failure(None, (5,)).startswith("type(x) is Thing: it is int")
+    assert program.failure(None, (Thing(n=4),)) == "x.n == 3: `x.n` was 3, is 4  # model.py:12"
+    assert program.failure(None, (Thing(),)) == "x.n == 3: `x.n` was there, and is no more  # model.py:12"
+    assert program.failure(None, (5,)).startswith("type(x) is Thing: `x` was a Thing, is an int")
 
 
 class Misread(Equals):
@@ -158,7 +158,7 @@ def test_strict_mode_agrees(strict):
 def test_strict_mode_notices_a_difference(strict):
     program = compile_guards([Equals(X, 3)], [X])
     program.reference = compile_guards([Equals(X, 4)], [X]).reference
-    with pytest.raises(RuntimeError, match=r"disagree: only the reference fails: x == 4: it is 3"):
+    with pytest.raises(RuntimeError, match=r"disagree: only the reference fails: x == 4: `x` was 4, is 3"):
         program.check(None, (3,))
     with pytest.raises(RuntimeError, match="disagree: only the reference passes"):
         program.check(None, (4,))

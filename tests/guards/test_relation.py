@@ -144,6 +144,6 @@ def test_steps_that_make_no_sense_are_left_to_python(steps: tuple[str, tuple[int
 def test_it_is_shown_in_the_users_names_and_pickles() -> None:
     guard = Relation((A, B), expression("{0} <= {1} + 1", 2))
     assert str(guard) == "a <= b + 1"
-    assert compile_guards([guard]).failure(None, (5, 2)) == "a <= b + 1: a is 5, b is 2"
+    assert compile_guards([guard]).failure(None, (5, 2)) == "a <= b + 1: no longer: a <= b + 1 (`a` is 5, `b` is 2)"
     assert pickle.loads(pickle.dumps(guard)) == guard
     assert expression("{0} <= {1} + 1", 2) is guard.fn

@@ -80,7 +80,7 @@ def test_pickling_gives_the_interned_source():
 
 def test_readable():
     assert ItemSource(AttrSource(LocalSource(0, "self"), "layers"), 3).expr() == "self.layers[3]"
-    assert GlobalSource(globals(), "X").expr() == "G['X']"
+    assert GlobalSource(globals(), "X").expr() == "X"
     assert GlobalSource(globals(), "X", "a.b").expr() == "a.b.X"
     assert DictItemSource(X, "k").expr() == "x['k']"
     assert len({source.expr() for source in ONE_OF_EACH}) == len(ONE_OF_EACH)

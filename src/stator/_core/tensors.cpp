@@ -45,6 +45,11 @@ const char* plain_impl(PyObject* tensor) {
     return (read<uint64_t>(impl, layout.kind) & layout.flags_mask) == layout.flags ? impl : nullptr;
 }
 
+// The same of any object.
+const char* impl_of(PyObject* object) {
+    return layout.known && PyObject_TypeCheck(object, layout.tensor) ? plain_impl(object) : nullptr;
+}
+
 bool reads_requires_grad(const char* impl) {
     if (!read<uint64_t>(impl, layout.autograd)) return false;
     return reinterpret_cast<bool (*)(const void*)>(layout.requires_grad)(impl);
@@ -81,7 +86,7 @@ bool dims_match(const TensorCheck& check, const char* impl) {
 
 Verdict read_tensor_verdict(const TensorCheck& check, PyObject* object) {
     if (Py_TYPE(object) != check.type) return Verdict::kNo;
-    const char* impl = layout.known ? plain_impl(object) : nullptr;
+    const char* impl = impl_of(object);
     if (!impl) return Verdict::kUnknown;
     if (read<uint64_t>(impl, layout.keys) != check.keys || !dims_match(check, impl) ||
         reads_requires_grad(impl) != check.requires_grad) {
@@ -102,8 +107,8 @@ bool matches_in_python(PyObject* spec, PyObject* object) {
 
 // The tensor matched: later ones with the same bits for data type and device need no Python.
 void learn(TensorCheck& check, PyObject* tensor) {
-    if (check.kind_known || !layout.known) return;
-    const char* impl = plain_impl(tensor);
+    if (check.kind_known) return;
+    const char* impl = impl_of(tensor);
     if (!impl || read<uint64_t>(impl, layout.keys) != check.keys || !dims_match(check, impl)) return;
     check.kind = read<uint64_t>(impl, layout.kind) & layout.kind_mask;
     check.kind_known = true;
@@ -159,7 +164,7 @@ bool is_unrecorded(PyObject* tensor) {
 }
 
 PyObject* tensor_number(const Op& op, PyObject* tensor) {
-    const char* impl = layout.known && PyObject_TypeCheck(tensor, layout.tensor) ? plain_impl(tensor) : nullptr;
+    const char* impl = impl_of(tensor);
     bool is_offset = op.code == OpCode::OFFSET;
     if (!impl || (is_offset && !layout.storage)) {
         const char* name = is_offset ? "storage_offset" : op.code == OpCode::SIZE ? "size" : "stride";

@@ -9,7 +9,8 @@ from stator._core import CodePolicy, Entry, Region, call_with_tracing, set_code_
 from stator.bytecode.continuation import is_continuation
 from stator.compiler import mark_models
 from stator.compiler.compile_frame import FrameCompiler
-from stator.compiler.region import ALONE, failure_of, forget_all
+from stator.compiler.reasons import reason_for
+from stator.compiler.region import ALONE, forget_all
 from stator.controls import resets
 from stator.interp import opcodes
 from stator.interp.policy import (
@@ -95,4 +96,8 @@ def _recompile_text(compile_region: CompileRegion, function: FunctionType, code:
         f"filename: '{code.co_filename}', function name: '{code.co_name}', line number: {code.co_firstlineno}"
     )
     entries = compile_region.region.entries(code)
-    return f"{text}\n    the last guard failure: {failure_of(entries[-1], function, args)}" if entries else text
+    return (
+        f"{text}\n    the last guard failure: {reason_for(entries[-1], code, function, args).sentence}"
+        if entries
+        else text
+    )

@@ -16,19 +16,19 @@ from stator.bytecode.by_code import ByCode
 from stator.bytecode.continuation import is_continuation, unvaried
 from stator.compiler import pool
 from stator.compiler.pool import Pool
+from stator.compiler.reasons import reason_for, told_again, wrapped
 from stator.controls.dynamo_config import under_torchs
 from stator.guards.guard import Predicate
 from stator.guards.program import compile_guards
 from stator.guards.source import FunctionSource
 from stator.interp.policy import is_left_alone, is_run_as_it_is, runs_whole, worth_tracing
-from stator.report.stats import STATS, BreakRecord
+from stator.report.stats import STATS, BreakRecord, RecompileRecord
 from stator.space.host_types import Host, HostCallable
 
 if TYPE_CHECKING:
     from stator.config import Config
     from stator.errors import Break
     from stator.guards.base import Guard
-    from stator.guards.program import GuardProgram
 
 #: the program's own warnings and what it has put in place of sys.stderr are left alone
 LOG = logging.getLogger("stator")
@@ -157,15 +157,15 @@ class CompileRegion:
         entries = self.region.entries(code)
         if not entries:
             return True
-        where = f"{code.co_name} ({code.co_filename}:{code.co_firstlineno})"
-        reason = failure_of(entries[-1], function, args)
+        reason = reason_for(entries[-1], code, function, args)
         if config.error_on_recompile:
-            raise errors.RecompileError(f"{where} would be compiled again (error_on_recompile): {reason}")
+            text = f"would be compiled again (error_on_recompile): {reason.sentence}"
+            raise errors.RecompileError(wrapped(f"{reason.where} {text}"))
         for name, limit, count in self._limits(code, config):
             if count >= limit:
-                self._limit_reached(code, config, (name, limit), where, reason)
+                self._limit_reached(code, config, (name, limit), reason)
                 return False
-        STATS.recompiled(where, reason)
+        STATS.recompiled(reason)
         return True
 
     def adopt(self, code: CodeType, function: Host, args: list[Host], config: Config) -> Entry | None:
@@ -189,15 +189,15 @@ class CompileRegion:
             count = len({entry for compile_region in list(REGIONS) for entry in compile_region.region.entries(code)})
             yield "accumulated_recompile_limit", config.accumulated_recompile_limit, count
 
-    def _limit_reached(self, code: CodeType, config: Config, limit: tuple[str, int], where: str, reason: str) -> None:
+    def _limit_reached(self, code: CodeType, config: Config, limit: tuple[str, int], reason: RecompileRecord) -> None:
         name, most = limit
+        text = f"was compiled {most} times ({name})"
         if self.fullgraph or config.fail_on_recompile_limit_hit:
-            text = f"{where} was compiled {most} times ({name}); last failed guard: {reason}"
-            raise errors.RecompileLimitError(text)
+            raise errors.RecompileLimitError(told_again(reason, f"{text}. What has changed:"))
         self._over_limit.keep(unvaried(code), True)
-        brk = errors.RecompileLimit(code.co_qualname, most, reason)
+        brk = errors.RecompileLimit(reason.where.partition(" (")[0], most, reason.reason)
         STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
-        LOG.warning("%s: %s. %s.", where, brk.reason, brk.hint)
+        LOG.warning("%s", told_again(reason, f"{text}, and runs as ordinary Python now. What has changed:"))
 
     def runs_out(self, code: CodeType) -> None:
         """A trace of the code nests deeper than the program may here."""
@@ -273,12 +273,6 @@ def _alone() -> Entry:
 #: leaves a frame and all that it calls alone. It is put into no cache: whether another tracer is at work is asked at
 #: each call that no entry fits
 ALONE = _alone()
-
-
-def failure_of(entry: Entry, function: Host, args: list[Host]) -> str:
-    """The first guard of the entry that these arguments fail, as text."""
-    program: GuardProgram = entry.program  # type: ignore[assignment]
-    return program.failure(function, tuple(args)) or "the guards hold now"
 
 
 def forget_all() -> None:

@@ -477,7 +477,7 @@ class RecompileLimit(Break):
 
     code = "SB0501"
     title = "recompile limit reached"
-    template = "{function} was compiled {limit} times and now runs as ordinary Python; last failed: {guard}"
+    template = "{function} was compiled {limit} times and now runs as ordinary Python; last change: {guard}"
     hint = "make what the guard names constant, mark it dynamic, or raise recompile_limit"
     function: str
     limit: int

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from types import CodeType, FunctionType
-from typing import Any, ClassVar
+import enum
+from collections import OrderedDict, deque
+from types import CodeType, FunctionType, MappingProxyType
+from typing import Any, ClassVar, NamedTuple
 
 from stator._core import OPERATIONS
 
+from .naming import PLAIN, Names
+from .raw import is_heap_type, present_dict
 from .source import CallInputs, LoadError, Source
 
-__all__ = ["KINDS", "Guard", "Where", "show"]
+__all__ = ["KINDS", "Change", "Guard", "Where", "short_name", "show", "with_article"]
 
 #: where in the user's program the assumption was made: "file.py:12", or (code, line) turned into text when asked
 Where = str | tuple[CodeType, int] | None
+
+
+class Change(NamedTuple):
+    """How a call differs from what was assumed: one sentence in the program's words, and what to do about it."""
+
+    text: str
+    advice: str = ""
 
 
 #: the kinds of guards, by their operations
@@ -64,26 +75,29 @@ class Guard:
         """The check itself, on the objects found at the sources."""
         raise NotImplementedError
 
-    def explain(self, call: CallInputs) -> str:
+    def explain(self, call: CallInputs, names: Names = PLAIN) -> Change:
         """What was expected and what is there instead."""
         try:
             objects = [call.get(source) for source in self.sources]
-        except LoadError as error:
-            return f"{self}: {error}{self.at()}"
-        return f"{self}: {self.found(*objects)}{self.at()}"
+        except LoadError:
+            return Change(f"{names.quoted(_missing(self.sources, call))} was there, and is no more")
+        return self.changed(names, *objects)
 
-    def found(self, *objects: Any) -> str:
-        """What there is instead of what was expected."""
-        return "it is " + ", ".join(show(obj) for obj in objects)
+    def changed(self, names: Names, *objects: Any) -> Change:
+        """The same, given the objects found at the sources."""
+        raise NotImplementedError
+
+    def place(self) -> str:
+        """The user's line that made the assumption: "file.py:12"; "" where it is not known."""
+        if self.where is None or isinstance(self.where, str):
+            return self.where or ""
+        code, line = self.where
+        return f"{code.co_filename}:{line}"
 
     def at(self) -> str:
-        """The user's line that made the assumption, as a comment."""
-        if self.where is None:
-            return ""
-        if isinstance(self.where, str):
-            return f"  # {self.where}"
-        code, line = self.where
-        return f"  # {code.co_filename}:{line}"
+        """The same, as a comment."""
+        place = self.place()
+        return f"  # {place}" if place else ""
 
     def lower(self) -> tuple[int, object]:
         """The operands (index, object) of the C++ check."""
@@ -103,12 +117,40 @@ class Guard:
 def show(obj: object) -> str:
     """A short text for an object, running no code of the user's."""
     kind = type(obj)
-    if kind in _SHOWN_TYPES:
+    if isinstance(obj, (type, FunctionType)):
+        return short_name(obj.__qualname__)
+    if kind is tuple:
+        shown = ", ".join(map(show, obj[:_MOST_SHOWN]))  # type: ignore[index]
+        return f"({shown}{',' if len(obj) == 1 else ''})" if len(obj) <= _MOST_SHOWN else f"({shown}, ...)"  # type: ignore[arg-type]
+    if issubclass(kind, enum.Enum):
+        return f"{short_name(kind.__qualname__)}.{(present_dict(obj) or {}).get('_name_')}"
+    if not is_heap_type(kind) and kind not in _CONTAINERS:
         text = repr(obj)
         return text if len(text) <= 80 else text[:77] + "..."
-    if isinstance(obj, (type, FunctionType)):
-        return f"{obj.__module__}.{obj.__qualname__}"
-    return f"<{kind.__qualname__} at {id(obj):#x}>"
+    return with_article(short_name(kind.__qualname__))
 
 
-_SHOWN_TYPES = frozenset((int, float, complex, bool, str, bytes, type(None), type(...)))
+def short_name(qualname: str) -> str:
+    """A qualified name as it is where it is defined: without the functions around it."""
+    return qualname.rpartition("<locals>.")[2]
+
+
+def with_article(name: str) -> str:
+    """`a Linear`, `an Adam`."""
+    return f"{'an' if name[:1] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def _missing(sources: tuple[Source, ...], call: CallInputs) -> Source:
+    """The first step that cannot be loaded."""
+    for source in sources:
+        for step in reversed(list(source.chain())):
+            try:
+                call.get(step)
+            except LoadError:
+                return step
+    raise AssertionError("all of them can be loaded")
+
+
+_MOST_SHOWN = 8
+#: types without Python code whose text has that of their elements in it
+_CONTAINERS = frozenset((list, dict, set, frozenset, deque, OrderedDict, MappingProxyType))

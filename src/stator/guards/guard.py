@@ -13,11 +13,12 @@ from typing import Generic, TypeVar
 
 from stator._core import runs_its_code
 
-from .base import Guard, Where, show
+from .base import Change, Guard, Where, short_name, show, with_article
 from .equality import plain_key, same_value
 from .expression import Expression
+from .naming import Names
 from .raw import ABSENT, dict_get, dict_has, dict_keys, mro_of, present_dict, raw_length, type_lookup
-from .source import Source
+from .source import InstanceDictSource, Source
 from .tensor import TensorSpec
 
 E = TypeVar("E")
@@ -40,6 +41,9 @@ class _OneSource(Guard, Generic[E]):
     def fields(self) -> tuple[object, ...]:
         return self.sources[0], self.expected
 
+    def changed(self, names: Names, obj: object) -> Change:
+        return _was_and_is(names.quoted(self.source), show(self.expected), show(obj))
+
 
 class TypeIs(_OneSource[type]):
     """The object's type is exactly ``cls``."""
@@ -54,8 +58,13 @@ class TypeIs(_OneSource[type]):
     def test(self, obj: object) -> bool:
         return type(obj) is self.expected
 
-    def found(self, obj: object) -> str:
-        return f"it is {type(obj).__qualname__}"
+    def changed(self, names: Names, obj: object) -> Change:
+        was, now = (short_name(cls.__qualname__) for cls in (self.expected, type(obj)))
+        if was == now:
+            return _other_than_before(names.quoted(self.source), f"the class {now}")
+        return Change(
+            f"{names.quoted(self.source)} was {with_article(was)}, is {show(obj) if obj is None else with_article(now)}"
+        )
 
     def __str__(self) -> str:
         return f"type({self.source.expr()}) is {self.expected.__qualname__}"
@@ -108,8 +117,8 @@ class Length(_OneSource[int]):
     def test(self, obj: object) -> bool:
         return bool(raw_length(obj) == self.expected)
 
-    def found(self, obj: object) -> str:
-        return f"it has {raw_length(obj)} elements"
+    def changed(self, names: Names, obj: object) -> Change:
+        return Change(f"{names.quoted(self.source)} had {_elements(self.expected)}, has {_elements(raw_length(obj))}")
 
     def lower(self) -> tuple[int, object]:
         return self.expected, None
@@ -133,8 +142,18 @@ class KeysAre(_OneSource[tuple[object, ...]]):
             return False
         return all(k is e or same_value(k, e) for k, e in zip(dict_keys(obj), self.expected, strict=True))
 
-    def found(self, obj: object) -> str:
-        return f"they are {[show(k) for k in dict_keys(obj)]}" if isinstance(obj, dict) else "it is no dict"
+    def changed(self, names: Names, obj: object) -> Change:
+        name = names.quoted(self.source)
+        if not isinstance(obj, dict):
+            return Change(f"{name} was a dict, is {show(obj)}")
+        gone, new = [show(k) for k in self.expected if not dict_has(obj, k)], [show(k) for k in dict_keys(obj)]
+        new = [key for key in new if key not in {show(k) for k in self.expected}]
+        parts = [f"{word} {', '.join(keys)}" for word, keys in (("lost", gone), ("got", new)) if keys]
+        return Change(
+            f"the keys of {name} have changed: it {' and '.join(parts)}"
+            if parts
+            else f"the keys of {name} are in another order"
+        )
 
     def __str__(self) -> str:
         return f"list({self.source.expr()}) == [{', '.join(show(k) for k in self.expected)}]"
@@ -153,8 +172,8 @@ class HasKey(_OneSource[object]):
     def test(self, obj: object) -> bool:
         return dict_has(obj, self.expected) is True
 
-    def found(self, obj: object) -> str:
-        return "it has not" if isinstance(obj, dict) else f"it is {show(obj)}"
+    def changed(self, names: Names, obj: object) -> Change:
+        return _key_changed(names, self.source, self.expected, "has lost")
 
     def __str__(self) -> str:
         return f"{show(self.expected)} in {self.source.expr()}"
@@ -173,8 +192,8 @@ class NoKey(_OneSource[object]):
     def test(self, obj: object) -> bool:
         return dict_has(obj, self.expected) is False
 
-    def found(self, obj: object) -> str:
-        return "it has" if isinstance(obj, dict) else f"it is {show(obj)}"
+    def changed(self, names: Names, obj: object) -> Change:
+        return _key_changed(names, self.source, self.expected, "has got")
 
     def __str__(self) -> str:
         return f"{show(self.expected)} not in {self.source.expr()}"
@@ -197,8 +216,8 @@ class NoAttr(_OneSource[str]):
         except Exception:  # the keys' own __eq__
             return False
 
-    def found(self, obj: object) -> str:
-        return "it has one now"
+    def changed(self, names: Names, obj: object) -> Change:
+        return Change(f"{names.quoted(self.source)} has got an attribute `{self.expected}` of its own")
 
     def __str__(self) -> str:
         return f"{self.expected!r} not in {self.source.expr()}.__dict__"
@@ -217,8 +236,11 @@ class TypeAttrIs(Guard):
     def test(self) -> bool:
         return type_lookup(self.cls, self.name) is self.obj
 
-    def found(self) -> str:
-        return f"it is {show(type_lookup(self.cls, self.name))}"
+    def changed(self, names: Names) -> Change:
+        name, now = f"`{short_name(self.cls.__qualname__)}.{self.name}`", type_lookup(self.cls, self.name)
+        if ABSENT in (self.obj, now):
+            return Change(f"there is {'no' if now is ABSENT else 'a'} {name} now")
+        return _was_and_is(name, show(self.obj), show(now))
 
     def lower(self) -> tuple[int, object]:
         return int(self.obj is ABSENT), (self.cls, self.name, None if self.obj is ABSENT else self.obj)
@@ -245,8 +267,8 @@ class MroIs(_OneSource[tuple[type, ...]]):
     def test(self, obj: object) -> bool:
         return isinstance(obj, type) and mro_of(obj) is self.expected
 
-    def found(self, obj: object) -> str:
-        return f"they are {mro_of(obj)}" if isinstance(obj, type) else f"it is {show(obj)}"
+    def changed(self, names: Names, obj: object) -> Change:
+        return Change(f"the base classes of {names.quoted(self.source)} have changed")
 
     def __str__(self) -> str:
         return f"{self.source.expr()}.__mro__ is ({', '.join(cls.__qualname__ for cls in self.expected)})"
@@ -277,12 +299,13 @@ class CodeIs(_OneSource[CodeType]):
             return False
         return self.globals_ is None or function.__globals__ is self.globals_
 
-    def found(self, obj: object) -> str:
-        if type(obj) is not FunctionType:
-            return f"it is {show(obj)}"
-        if obj.__code__ is self.expected and runs_its_code(obj):
-            return "it has other globals"
-        return f"it is {obj.__code__}" if runs_its_code(obj) else "C code has replaced what a call of it does"
+    def changed(self, names: Names, obj: object) -> Change:
+        name = names.quoted(self.source)
+        if type(obj) is not FunctionType or not runs_its_code(obj):
+            return _was_and_is(name, _place_of(self.expected), show(obj))
+        if obj.__code__ is self.expected:
+            return Change(f"{name} is a function of another module")
+        return _was_and_is(name, _place_of(self.expected), _place_of(obj.__code__))
 
     def lower(self) -> tuple[int, object]:
         return 0, (self.expected, self.globals_)
@@ -306,8 +329,11 @@ class SameObject(Guard):
     def test(self, a: object, b: object) -> bool:
         return a is b
 
-    def found(self, a: object, b: object) -> str:
-        return "they are two objects"
+    def changed(self, names: Names, a: object, b: object) -> Change:
+        first, second = map(names.quoted, self.sources)
+        if any(source.is_constant for source in self.sources):
+            return _was_and_is(first, show(b), show(a))
+        return Change(f"{first} and {second} were one object, are two")
 
     def fields(self) -> tuple[object, ...]:
         return self.sources
@@ -328,9 +354,9 @@ class Distinct(Guard):
     def test(self, obj: object, *others: object) -> bool:
         return all(obj is not other for other in others)
 
-    def found(self, obj: object, *others: object) -> str:
+    def changed(self, names: Names, obj: object, *others: object) -> Change:
         same = next(s for s, other in zip(self.sources[1:], others, strict=True) if other is obj)
-        return f"it is {same.expr()}"
+        return Change(f"{names.quoted(self.sources[0])} and {names.quoted(same)} were two objects, are one")
 
     def fields(self) -> tuple[object, ...]:
         return self.sources[0], self.sources[1:]
@@ -360,8 +386,8 @@ class TensorMatch(_OneSource[TensorSpec]):
         except Exception:  # a subclass's own code
             return False
 
-    def found(self, obj: object) -> str:
-        return str(self.expected.difference(obj))
+    def changed(self, names: Names, obj: object) -> Change:
+        return Change(*(self.expected.difference(obj, names.of(self.source)) or ("",)))
 
     def __str__(self) -> str:
         return f"{self.source.expr()} is {self.expected}"
@@ -383,8 +409,12 @@ class Predicate(Guard):
         except Exception:
             return False
 
-    def found(self, *objects: object) -> str:
-        return ", ".join(f"{s.expr()} is {show(obj)}" for s, obj in zip(self.sources, objects, strict=True))
+    def changed(self, names: Names, *objects: object) -> Change:
+        told = [
+            f"{names.quoted(s)} is {show(obj)}" for s, obj in zip(self.sources, objects, strict=True) if _is_plain(obj)
+        ]
+        what = f"no longer: {names.within(self.text, self.sources)}"
+        return Change(f"{what} ({', '.join(told)})" if told else what)
 
     def lower(self) -> tuple[int, object]:
         return 0, self.fn
@@ -430,11 +460,15 @@ class Unrecorded(Predicate):
 class GlobalState(Guard):
     """``check()`` is true: a state that belongs to no object of the frame (grad mode, default dtype, …)."""
 
-    __slots__ = ("fn", "text")
+    __slots__ = ("fn", "tell", "text")
     op = "GLOBAL_STATE"
 
-    def __init__(self, check: Callable[[], object], text: str, where: Where = None) -> None:
+    def __init__(
+        self, check: Callable[[], object], text: str, tell: Callable[[], str] | None = None, where: Where = None
+    ) -> None:
         self.fn, self.text = check, text
+        #: says what has changed
+        self.tell = tell
         self._set((), (id(check), text), where)
 
     def test(self) -> bool:
@@ -443,14 +477,44 @@ class GlobalState(Guard):
         except Exception:
             return False
 
-    def found(self) -> str:
-        return "it has changed"
+    def changed(self, names: Names) -> Change:
+        told = "" if self.tell is None else self.tell()
+        return Change(
+            told or f"no longer: {self.text}", "each state has a graph of its own: call the function under one"
+        )
 
     def lower(self) -> tuple[int, object]:
         return 0, self.fn
 
     def fields(self) -> tuple[object, ...]:
-        return self.fn, self.text
+        return self.fn, self.text, self.tell
 
     def __str__(self) -> str:
         return self.text
+
+
+def _was_and_is(name: str, was: str, now: str) -> Change:
+    return _other_than_before(name, now) if was == now else Change(f"{name} was {was}, is {now}")
+
+
+def _other_than_before(name: str, what: str) -> Change:
+    return Change(f"{name} is another object than before, {what} too")
+
+
+def _elements(count: int) -> str:
+    return f"{count} element{'s' * (count != 1)}"
+
+
+def _key_changed(names: Names, source: Source, key: object, verb: str) -> Change:
+    owner = source.base if isinstance(source, InstanceDictSource) else None
+    if owner is not None:
+        return Change(f"{names.quoted(owner)} {verb} the attribute `{key}`")
+    return Change(f"{names.quoted(source)} {verb} the key {show(key)}")
+
+
+def _place_of(code: CodeType) -> str:
+    return f"{short_name(code.co_qualname)} ({code.co_filename}:{code.co_firstlineno})"
+
+
+def _is_plain(obj: object) -> bool:
+    return type(obj) in (int, float, bool, str)

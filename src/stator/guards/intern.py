@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
 from stator._core import OPERATIONS
@@ -114,8 +114,15 @@ class Source:
         """One step: from the base's object to this path's."""
         raise NotImplementedError
 
-    def expr(self) -> str:
-        """The path as readable Python."""
+    def expr(self, called: Callable[[Source], str | None] | None = None) -> str:
+        """The path as readable Python; `called` may have a name for one of its steps."""
+        name = None if called is None else called(self)
+        if name is not None:
+            return name
+        return self.step("" if self.base is None else self.base.expr(called))
+
+    def step(self, base: str) -> str:
+        """The path, given that of the base."""
         raise NotImplementedError
 
     def lower(self) -> tuple[int, object]:

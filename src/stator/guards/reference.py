@@ -34,15 +34,19 @@ class ReferenceProgram:
     def failure(self, func: object, args: tuple[object, ...]) -> str | None:
         """The first guard that fails, explained; None if all hold."""
         call = CallInputs(func, args)
-        for guard in self.guards:
-            if not guard.check(call):
-                return guard.explain(call)
+        guard = self.failing(call)
+        if guard is not None:
+            return f"{guard}: {guard.explain(call).text}{guard.at()}"
         for source in (source for output in self.outputs for source in sources_of(output)):
             try:
                 call.get(source)
             except LoadError as error:
                 return f"{source.expr()}: {error}"
         return None
+
+    def failing(self, call: CallInputs) -> Guard | None:
+        """The first guard that does not hold."""
+        return next((guard for guard in self.guards if not guard.check(call)), None)
 
     def disagreement(self, func: object, args: tuple[object, ...], outputs: tuple[object, ...] | None) -> str | None:
         """How its verdict differs from ``outputs`` (None: failed), or None."""

@@ -59,7 +59,7 @@ class LocalSource(Source):
             raise LoadError(f"no argument slot {self.index}")
         return call.args[self.index]
 
-    def expr(self) -> str:
+    def step(self, base: str) -> str:
         return self.name
 
     def lower(self) -> tuple[int, object]:
@@ -81,7 +81,7 @@ class FunctionSource(Source):
     def fetch(self, base: object, call: CallInputs) -> object:
         return call.func
 
-    def expr(self) -> str:
+    def step(self, base: str) -> str:
         return "__function__"
 
 
@@ -102,8 +102,8 @@ class CellSource(Source):
             raise LoadError(f"no closure cell {self.index}")
         return _cell_contents(closure[self.index])
 
-    def expr(self) -> str:
-        return f"__closure__[{self.name!r}]"
+    def step(self, base: str) -> str:
+        return self.name
 
     def lower(self) -> tuple[int, object]:
         return self.index, None
@@ -129,9 +129,9 @@ class GlobalSource(Source):
     def fetch(self, base: object, call: CallInputs) -> object:
         return _dict_item(self.globals_dict, self.name)
 
-    def expr(self) -> str:
+    def step(self, base: str) -> str:
         if self.module_name in ("", "__main__"):
-            return f"G[{self.name!r}]"
+            return self.name
         return f"{self.module_name}.{self.name}"
 
     def lower(self) -> tuple[int, object]:
@@ -156,7 +156,7 @@ class ConstSource(Source):
     def fetch(self, base: object, call: CallInputs) -> object:
         return self.obj
 
-    def expr(self) -> str:
+    def step(self, base: str) -> str:
         return self.text
 
     def lower(self) -> tuple[int, object]:
@@ -224,8 +224,8 @@ class AttrSource(_NamedStep):
     def fetch(self, base: object, call: CallInputs) -> object:
         return _dict_item(present_dict(base), self.name)
 
-    def expr(self) -> str:
-        return f"{self.base.expr()}.{self.name}"
+    def step(self, base: str) -> str:
+        return f"{base}.{self.name}"
 
 
 class GetAttrSource(_NamedStep):
@@ -241,8 +241,8 @@ class GetAttrSource(_NamedStep):
         except Exception as error:
             raise LoadError(f"getattr({self.base.expr()}, {self.name!r}): {type(error).__name__}") from None
 
-    def expr(self) -> str:
-        return f"getattr({self.base.expr()}, {self.name!r})"
+    def step(self, base: str) -> str:
+        return f"getattr({base}, {self.name!r})"
 
 
 class InstanceDictSource(_Step):
@@ -257,8 +257,8 @@ class InstanceDictSource(_Step):
             raise LoadError("no instance dict")
         return found
 
-    def expr(self) -> str:
-        return f"{self.base.expr()}.__dict__"
+    def step(self, base: str) -> str:
+        return f"{base}.__dict__"
 
 
 class TypeSource(_Step):
@@ -270,8 +270,8 @@ class TypeSource(_Step):
     def fetch(self, base: object, call: CallInputs) -> object:
         return type(base)
 
-    def expr(self) -> str:
-        return f"type({self.base.expr()})"
+    def step(self, base: str) -> str:
+        return f"type({base})"
 
 
 class TypeAttrSource(_NamedStep):
@@ -287,8 +287,8 @@ class TypeAttrSource(_NamedStep):
             raise LoadError(f"class {base.__qualname__} has no {self.name!r}")
         return found
 
-    def expr(self) -> str:
-        return f"lookup({self.base.expr()}, {self.name!r})"
+    def step(self, base: str) -> str:
+        return f"lookup({base}, {self.name!r})"
 
 
 class ItemSource(_IndexedStep):
@@ -304,8 +304,8 @@ class ItemSource(_IndexedStep):
             raise LoadError(f"no item {self.index}")
         return kind.__getitem__(base, self.index)
 
-    def expr(self) -> str:
-        return f"{self.base.expr()}[{self.index}]"
+    def step(self, base: str) -> str:
+        return f"{base}[{self.index}]"
 
 
 class DictItemSource(Source):
@@ -325,8 +325,10 @@ class DictItemSource(Source):
     def fetch(self, base: Any, call: CallInputs) -> object:
         return _dict_item(base, self.key)
 
-    def expr(self) -> str:
-        return f"{self.base.expr()}[{self.key!r}]"
+    def step(self, base: str) -> str:
+        owner = base.removesuffix(".__dict__")
+        is_attribute = owner != base and type(self.key) is str and self.key.isidentifier()
+        return f"{owner}.{self.key}" if is_attribute else f"{base}[{self.key!r}]"
 
     def lower(self) -> tuple[int, object]:
         return 0, self.key
@@ -347,8 +349,8 @@ class DictKeySource(_IndexedStep):
             return key
         raise LoadError(f"no key {self.index}")
 
-    def expr(self) -> str:
-        return f"list({self.base.expr()})[{self.index}]"
+    def step(self, base: str) -> str:
+        return f"list({base})[{self.index}]"
 
 
 class CellContentsSource(_Step):
@@ -361,8 +363,8 @@ class CellContentsSource(_Step):
     def fetch(self, base: Any, call: CallInputs) -> object:
         return _cell_contents(base)
 
-    def expr(self) -> str:
-        return f"{self.base.expr()}.cell_contents"
+    def step(self, base: str) -> str:
+        return f"{base}.cell_contents"
 
 
 class _NumberOf(_IndexedStep):
@@ -391,8 +393,8 @@ class SizeSource(_NumberOf):
     def ask(self, tensor: Any) -> Any:
         return tensor.size(self.index)
 
-    def expr(self) -> str:
-        return f"{self.base.expr()}.size({self.index})"
+    def step(self, base: str) -> str:
+        return f"{base}.size({self.index})"
 
 
 class StrideSource(_NumberOf):
@@ -404,8 +406,8 @@ class StrideSource(_NumberOf):
     def ask(self, tensor: Any) -> Any:
         return tensor.stride(self.index)
 
-    def expr(self) -> str:
-        return f"{self.base.expr()}.stride({self.index})"
+    def step(self, base: str) -> str:
+        return f"{base}.stride({self.index})"
 
 
 class OffsetSource(_NumberOf):
@@ -417,8 +419,8 @@ class OffsetSource(_NumberOf):
     def ask(self, tensor: Any) -> Any:
         return tensor.storage_offset()
 
-    def expr(self) -> str:
-        return f"{self.base.expr()}.storage_offset()"
+    def step(self, base: str) -> str:
+        return f"{base}.storage_offset()"
 
 
 class WeakrefSource(_Step):
@@ -434,12 +436,12 @@ class WeakrefSource(_Step):
             raise LoadError("dead weak reference")
         return found
 
-    def expr(self) -> str:
-        return f"{self.base.expr()}()"
+    def step(self, base: str) -> str:
+        return f"{base}()"
 
 
 class CallSource(Source):
-    """``fn(base)``, a Python function; for what no other step can do."""
+    """``fn(base)``, a Python function; for what no other step can do.  ``{}`` in ``text`` is the base's path."""
 
     __slots__ = ("fn", "text")
     op = "CALL"
@@ -457,8 +459,8 @@ class CallSource(Source):
         except Exception as error:
             raise LoadError(f"{self.expr()}: {type(error).__name__}: {error}") from None
 
-    def expr(self) -> str:
-        return f"{self.text}({self.base.expr()})"
+    def step(self, base: str) -> str:
+        return self.text.replace("{}", base) if "{}" in self.text else f"{self.text}({base})"
 
     def lower(self) -> tuple[int, object]:
         return 0, self.fn
@@ -469,7 +471,7 @@ class CallSource(Source):
 
 def asked(function: Callable[[], object], text: str) -> Source:
     """What a function without arguments tells about the interpreter or the thread; `text` names it."""
-    return CallSource(_call, ConstSource(function, text), "call")
+    return CallSource(_call, ConstSource(function, text), "{}()")
 
 
 def _call(function: Callable[[], object]) -> object:

@@ -1,4 +1,4 @@
-"""Where and why a trace broke: what the user is told."""
+"""What the user is told of a trace: which of their lines it was at, where and why it broke."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from types import CodeType
 from typing import TYPE_CHECKING
 
 from stator import errors
+from stator.interp.policy import is_library
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
@@ -54,3 +55,11 @@ class BreakReport:
     def user_stack(self) -> list[traceback.FrameSummary]:
         """The user's stack, outermost first."""
         return [traceback.FrameSummary(code.co_filename, line, code.co_name) for code, line in reversed(self.stack)]
+
+
+def users_line(frame: Frame) -> tuple[CodeType, int] | None:
+    """The innermost line of the program's own; None where all that is traced is a library's."""
+    at: Frame | None = frame
+    while at is not None and is_library(at.code):
+        at = at.parent
+    return None if at is None else (at.code, at.line())

@@ -81,11 +81,15 @@ def worth_tracing(code: CodeType) -> bool:
         return not name.startswith(_HERE) and not name.startswith(("<frozen", "<stator"))
     if any(name.startswith(path) for path in TRACED):
         return True
-    if any(name.startswith(path) for path in SKIPPED):
-        return False
-    return not (
-        name.startswith(_STDLIB) and not any(part in name for part in _SITE) and os.sep + "test" + os.sep not in name
-    )
+    return not is_library(code)
+
+
+def is_library(code: CodeType) -> bool:
+    """Whether code is the standard library's, or in one of `SKIPPED`: no line that a user would look at."""
+    name = code.co_filename
+    if name.startswith(tuple(SKIPPED)):
+        return True
+    return name.startswith(_STDLIB) and not any(part in name for part in _SITE) and os.sep + "test" + os.sep not in name
 
 
 def is_called_back(args: list[Any]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator.interp.branches import assumed
-from stator.interp.break_report import BreakReport
+from stator.interp.break_report import BreakReport, users_line
 from stator.interp.finalizers import Finalizers
 from stator.interp.inlined_calls import InlinedCalls
 from stator.interp.root_frame import RootFrame
@@ -102,7 +102,7 @@ class Trace:
         if key not in self.guards:
             frame = self.frame
             if frame is not None and guard.where is None:
-                guard.where = (frame.code, frame.line())
+                guard.where = users_line(frame)
             self.guards[key] = guard
             self.stops.count_item(_GUARD_COST)
 

@@ -23,7 +23,7 @@ _PARTS = {
     "distributed": ("awaited", "calls", "collectives", "functional", "groups", "meshes", "options", "work"),
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),
-    "modules": ("module_hooks", "optim", "recurrent", "scripted"),
+    "modules": ("module_hooks", "naming", "optim", "recurrent", "scripted"),
     "sequences": ("calls",),
     "objects": ("storages",),
     "shapes": ("functions",),

@@ -24,6 +24,7 @@ def register() -> None:
     """Called once, when all private names of torch have been found as they should be."""
     MODELS[torch.Tensor] = TensorValue
     reader.configure()
+    reader.learn_kinds()
     basic_models.install()
     CALL_HOOKS.append(calls.call_hook)
     CALL_HOOKS.append(symbols.specialise)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import linecache
 import threading
-from collections import deque
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 from stator.bytecode.by_code import ByCode
 from stator.controls import logs
@@ -34,10 +35,38 @@ class BreakRecord:
 
 @dataclasses.dataclass(frozen=True)
 class RecompileRecord:
-    """One recompilation: the function, and the guard that failed."""
+    """Recompilations of one function for one reason.
+
+    Attributes:
+        where: the function, with "file.py:line" of its definition.
+        reason: what has changed, in one sentence with the program's names.
+        line: "file.py:line" of the user's code that depends on it; "" where no single line does.
+        hint: what to do about it, where that is known.
+        count: how often.
+    """
 
     where: str
     reason: str
+    line: str = ""
+    hint: str = ""
+    count: int = 1
+
+    @property
+    def sentence(self) -> str:
+        """What has changed, and where it matters."""
+        return f"{self.reason}; needed at {self.line}" if self.line else self.reason
+
+    def __str__(self) -> str:
+        code = linecache.getline(*_split(self.line)).strip() if self.line else ""
+        return "\n    ".join(filter(None, (f"{self.where}: {self.sentence}", code, self.hint)))
+
+
+def _split(line: str) -> tuple[str, int]:
+    file, _, number = line.rpartition(":")
+    return file, int(number)
+
+
+_Record = TypeVar("_Record", BreakRecord, RecompileRecord)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,19 +96,21 @@ class Stats:
             for f in dataclasses.fields(self)
             if f.name not in ("breaks", "recompile_log")
         }
-        before = {(b.code, b.reason, b.where): b.count for b in earlier.breaks}
-        breaks = []
-        for b in self.breaks:
-            count = b.count - before.get((b.code, b.reason, b.where), 0)
-            if count > 0:
-                breaks.append(dataclasses.replace(b, count=count))
-        since = numbers["recompiles"]
-        log = self.recompile_log[-since:] if since > 0 else ()
-        return Stats(**numbers, breaks=tuple(breaks), recompile_log=log)
+        breaks = tuple(_added(self.breaks, earlier.breaks))
+        return Stats(**numbers, breaks=breaks, recompile_log=tuple(_added(self.recompile_log, earlier.recompile_log)))
 
     def to_json(self) -> str:
         """The figures as a JSON object."""
         return json.dumps(dataclasses.asdict(self))
+
+
+def _added(records: Iterable[_Record], earlier: Iterable[_Record]) -> Iterator[_Record]:
+    """What has been counted since."""
+    before = {dataclasses.replace(record, count=0): record.count for record in earlier}
+    for record in records:
+        count = record.count - before.get(dataclasses.replace(record, count=0), 0)
+        if count > 0:
+            yield dataclasses.replace(record, count=count)
 
 
 class Counters:
@@ -96,7 +127,7 @@ class Counters:
         self.trace_seconds = self.backend_seconds = 0.0
         self.graph_breaks = 0
         self.breaks: dict[tuple[str, str, str], int] = {}
-        self.recompile_log: deque[RecompileRecord] = deque(maxlen=_MOST_RECORDS)
+        self.recompile_log: dict[RecompileRecord, int] = {}
         self.codes.clear()
 
     def frame(self, trace: Any, residual: Any, guards: int) -> None:
@@ -120,12 +151,22 @@ class Counters:
                 del self.breaks[next(iter(self.breaks))]
         logs.say_break(record.where, record.code, record.reason)
 
-    def recompiled(self, where: str, reason: str) -> None:
+    def recompiled(self, reason: RecompileRecord) -> None:
         """A frame is compiled again because a guard failed."""
         with self._lock:
             self.recompiles += 1
-            self.recompile_log.append(RecompileRecord(where, reason))
-        logs.say_recompile(where, reason)
+            self.recompile_log[reason] = self.recompile_log.get(reason, 0) + 1
+            if len(self.recompile_log) > _MOST_RECORDS:
+                del self.recompile_log[next(iter(self.recompile_log))]
+        logs.say_recompile(reason.where, str(reason).removeprefix(f"{reason.where}: "))
+
+    def recompiles_of(self, where: str) -> list[RecompileRecord]:
+        """Why a function has been compiled again."""
+        return [record for record in self._recompile_log() if record.where == where]
+
+    def _recompile_log(self) -> list[RecompileRecord]:
+        with self._lock:
+            return [dataclasses.replace(record, count=count) for record, count in self.recompile_log.items()]
 
     def add_seconds(self, total: float, backend: float) -> None:
         """Time spent on one miss, and how much of it in the backend."""
@@ -134,6 +175,7 @@ class Counters:
 
     def snapshot(self, cache_hits: int) -> Stats:
         """The figures now."""
+        log = tuple(self._recompile_log())
         with self._lock:
             breaks = tuple(BreakRecord(*key, count) for key, count in self.breaks.items())
             return Stats(
@@ -148,7 +190,7 @@ class Counters:
                 backend_seconds=self.backend_seconds,
                 restored=self.restored,
                 breaks=breaks,
-                recompile_log=tuple(self.recompile_log),
+                recompile_log=log,
             )
 
 

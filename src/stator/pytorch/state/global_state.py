@@ -271,7 +271,7 @@ class State:
         """The state at the start is what it was."""
         before = dict(zip(PARTS, self.entry, strict=True))
         return [
-            GlobalState(self._check, "torch's global state is as it was"),
+            GlobalState(self._check, "torch's global state is as it was", _Changed(self.entry)),
             Equals(_LEVEL, internals.forward_level()),
             *(switches.guard_on(name, before[name]) for name in self.relied),
         ]
@@ -305,6 +305,49 @@ class grad_mode:
     def __exit__(self, *exc: object) -> None:
         if self.before is not self.enabled:
             self.change(internals.set_grad_enabled, [self.before])
+
+
+class _Changed:
+    """Says which part of the global state is no longer what it was.
+
+    Args:
+        parts: the state as it was, by `snapshot`.
+    """
+
+    def __init__(self, parts: tuple[Part, ...]) -> None:
+        self.parts = parts
+        self.others = {name: read() for name, read in _OTHERS.items()}
+
+    def __call__(self) -> str:
+        told = list(zip(PARTS, self.parts, snapshot(), strict=True))
+        told += [(name, was, _OTHERS[name]()) for name, was in self.others.items()]
+        for name, was, now in told:
+            if was != now and type(was) is tuple and type(was[0]) is bool:  # whether it is on, and what else
+                was, now = (was[0], now[0]) if was[0] != now[0] else (was[1], now[1])
+            if was != now:
+                return f"{_WORDS.get(name, name)} was {_on_or_off(was)}, is {_on_or_off(now)}"
+        return ""
+
+
+#: what the state is called, where users have another word for it
+_WORDS = {
+    "grad": "grad mode",
+    "autocast cache": "the cache of autocast",
+    "default dtype": "the default dtype",
+    "deterministic": "the use of deterministic algorithms",
+    **{f"autocast {device}": f"autocast for {device}" for device in _AUTOCAST_DEVICES},
+}
+#: what else `_check_of` compares
+_OTHERS: dict[str, Callable[[], Part]] = {
+    "inference mode": torch.is_inference_mode_enabled,
+    "the number of threads": torch.get_num_threads,
+    "the number of active torch function modes": internals.len_function_stack,
+    "the number of active dispatch modes": internals.len_dispatch_stack,
+}
+
+
+def _on_or_off(value: object) -> str:
+    return str(value) if type(value) is not bool else "on" if value else "off"
 
 
 #: the innermost level of forward-mode differentiation: tensors have tangents only while there is one

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 import torch
 
 from stator._core import configure_tensors, read_tensor
-from stator.guards.tensor import TensorFacts, TensorSpec, packed
+from stator.guards.tensor import KEY_WORDS, TensorFacts, TensorSpec, packed
 from stator.pytorch import internals
 
 __all__ = ["COMPRESSED", "configure", "read_facts", "tensor_spec"]
@@ -74,6 +74,22 @@ def tensor_spec(tensor: torch.Tensor, dynamic_dims: Collection[int] = (), check_
     fields = (type(tensor), dtype, device, layout, requires_grad, keys, sizes, strides, extra)
     spec = _specs.get(fields)
     return spec if spec is not None else _specs.setdefault(fields, TensorSpec(*fields, read_facts))
+
+
+def learn_kinds() -> None:
+    """Which bits of dispatch keys tell what, by example."""
+    plain = torch.zeros(1, dtype=torch.complex64)
+    with torch.inference_mode():
+        inference = torch.zeros(1, dtype=torch.complex64)
+    kinds = (
+        (plain.conj(), "conjugated lazily"),
+        (torch._neg_view(plain), "negated lazily"),
+        (inference, "of inference"),
+    )
+    for tensor, told in kinds:
+        differing = _raw_keys(plain) ^ _raw_keys(tensor)
+        words = f"a tensor {told}", "an ordinary tensor"
+        KEY_WORDS[differing] = words if _raw_keys(tensor) & differing == differing else words[::-1]
 
 
 # Equal specs are one object, so that what the core learns of one serves all tensors alike.

@@ -1,0 +1,70 @@
+"""Why a frame is compiled again: what has changed, in the program's own names, where it mattered, and what to do."""
+
+from __future__ import annotations
+
+import textwrap
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING
+
+from stator._core import Entry
+from stator.guards.base import Change, short_name
+from stator.guards.naming import FORWARDERS, Called, names_of
+from stator.guards.source import CallInputs, ItemSource
+from stator.report.stats import STATS, RecompileRecord
+from stator.space.host_types import Host
+
+if TYPE_CHECKING:
+    from stator.guards.program import GuardProgram
+
+__all__ = ["place_of", "reason_for", "told_again"]
+
+#: how many of the latest changes a message tells
+_MOST_TOLD = 4
+
+
+def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -> RecompileRecord:
+    """The first guard of the entry that these arguments fail."""
+    program: GuardProgram = entry.program  # type: ignore[assignment]
+    call = CallInputs(function, tuple(args))
+    names = names_of(code, call)
+    guard = program.reference.failing(call)
+    change = Change("the guards hold now") if guard is None else guard.explain(call, names)
+    where = place_of(code if names.called is None else names.called.code)
+    return RecompileRecord(where, change.text, "" if guard is None else guard.place(), change.advice)
+
+
+def place_of(code: CodeType) -> str:
+    """A function as messages name it."""
+    return f"{short_name(code.co_qualname)} ({code.co_filename}:{code.co_firstlineno})"
+
+
+def told_again(reason: RecompileRecord, text: str) -> str:
+    """A text about a function that is compiled no more, with what has changed from call to call."""
+    earlier = [record for record in STATS.recompiles_of(reason.where) if record.reason != reason.reason]
+    told = [*earlier[-_MOST_TOLD + 1 :], reason]
+    lines = [f"{reason.where} {text}"]
+    lines += [f"  - {record.sentence}{f' ({record.count} times)' if record.count > 1 else ''}" for record in told]
+    if reason.hint:
+        lines.append(f"  what helps: {reason.hint}")
+    return "\n".join(wrapped(line) for line in lines)
+
+
+def wrapped(line: str) -> str:
+    """A line of a message, in at most 80 columns where its words allow that."""
+    return textwrap.fill(line, 80, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+
+
+def _continued(called: Called, call: CallInputs) -> Called | None:
+    """A frame that goes on with a call of another that goes on (`bytecode.continuation`, mode "call")."""
+    variables = called.code.co_varnames
+    if ".callable" not in variables[: len(called.args)]:
+        return None
+    at = variables.index(".callable")
+    function, args = (call.get(source) for source in called.args[at : at + 2])
+    if type(function) is not FunctionType or type(args) is not tuple:
+        return None
+    source = called.args[at + 1]
+    return Called(function.__code__, tuple(ItemSource(source, i) for i in range(len(args))))
+
+
+FORWARDERS.append(_continued)

@@ -1,0 +1,196 @@
+"""Why a function is compiled again: one sentence with the names, values and line of the program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import stator
+
+
+def scale(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+def pick(x: Any, option: Any = None) -> Any:
+    return x + 1 if option == "add" or option is None else x * 2
+
+
+def keys(d: dict[str, torch.Tensor]) -> torch.Tensor:
+    return sum(d.values())  # type: ignore[return-value]
+
+
+def star(*xs: torch.Tensor) -> torch.Tensor:
+    return xs[0] * len(xs)
+
+
+class Block(nn.Module):
+    factor: Any = 2.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.drop(x) * self.factor
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([Block() for _ in range(3)])
+        self.mode = "add"
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class Breaking(Net):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x + 1
+        torch._dynamo.graph_break()
+        return x if self.mode == "add" else x * 2
+
+
+ONES = torch.ones(3)
+CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...], str]] = {
+    "size": (scale, (ONES,), (torch.ones(4),), "size 0 of `x` was 3, is 4"),
+    "rank": (scale, (ONES,), (torch.ones(4, 2),), "`x` had 1 dimensions, has 2"),
+    "stride": (scale, (torch.ones(2, 3),), (torch.ones(3, 2).t(),), "the strides of `x` were (3, 1), are (1, 2)"),
+    "dtype": (scale, (ONES,), (ONES.double(),), "the dtype of `x` was torch.float32, is torch.float64"),
+    "device": (scale, (ONES,), (ONES.to("meta"),), "the device of `x` was cpu, is meta"),
+    "gradients": (scale, (ONES,), (torch.ones(3, requires_grad=True),), "`x` requires gradients"),
+    "string": (pick, (ONES, "add"), (ONES, "mul"), "`option` was 'add', is 'mul'"),
+    "None": (pick, (ONES,), (ONES, "mul"), "`option` was None, is 'mul'"),
+    "number of arguments": (star, (ONES,), (ONES, ONES), "`xs` had 1 element, has 2 elements"),
+    "keys": (keys, ({"a": ONES},), ({"b": ONES},), "the keys of `d` have changed: it lost 'a' and got 'b'"),
+}
+
+
+def reason(*, of: int = 0) -> Any:
+    return stator.stats().recompile_log[of]
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    stator.reset()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("case", CALLS)
+def test_arguments(case: str, backend: str) -> None:
+    function, first, second, text = CALLS[case]
+    compiled = stator.compile(function, backend=backend)
+    compiled(*first)
+    compiled(*second)
+    assert reason().reason == text
+    first_line = function.__code__.co_firstlineno
+    assert reason().where == f"{function.__name__} ({__file__}:{first_line})"
+    assert reason().line == f"{__file__}:{first_line + 1}"
+
+
+def train_off(net: Net) -> None:
+    net.eval()
+
+
+def new_factor(net: Net) -> None:
+    net.layers[1].factor = 3.0
+
+
+def new_layer(net: Net) -> None:
+    net.layers[2].drop = nn.Identity()
+
+
+CHANGES: list[tuple[Callable[[Net], None], str]] = [
+    (train_off, "`self.layers[0].drop.training` was True, is False"),
+    (new_factor, "`self.layers[1]` has got an attribute `factor` of its own"),
+    (new_layer, "`self.layers[2].drop` was a Dropout, is an Identity"),
+]
+
+
+@pytest.mark.parametrize(("change", "text"), CHANGES)
+def test_modules_by_their_paths(change: Callable[[Net], None], text: str) -> None:
+    net = Net()
+    compiled = stator.compile(net, backend="eager")
+    compiled(ONES)
+    change(net)
+    compiled(ONES)
+    assert reason().reason == text
+    assert reason().where.startswith(f"Net.forward ({__file__}:")
+    assert reason().line.startswith(f"{__file__}:"), "not torch's own line"
+
+
+def test_resumed_method() -> None:
+    net = Breaking()
+    compiled = stator.compile(net, backend="eager")
+    compiled(ONES)
+    net.mode = "mul"
+    compiled(ONES)
+    assert reason().reason == "`self.mode` was 'add', is 'mul'"
+    assert reason().where.startswith(f"Breaking.forward ({__file__}:")
+
+
+def test_closure() -> None:
+    kind = "a"
+
+    def inner(x: torch.Tensor) -> torch.Tensor:
+        return x if kind == "a" else x * 2
+
+    compiled = stator.compile(inner, backend="eager")
+    compiled(ONES)
+    kind = "b"
+    compiled(ONES)
+    assert reason().reason == "`kind` was 'a', is 'b'" and reason().where.startswith("inner (")
+
+
+@pytest.mark.parametrize(
+    ("mode", "text"),
+    [
+        (torch.no_grad, "grad mode was on, is off"),
+        (lambda: torch.autocast("cpu"), "autocast for cpu was off, is on"),
+    ],
+)
+def test_modes(mode: Callable[[], Any], text: str) -> None:
+    compiled = stator.compile(scale, backend="eager")
+    compiled(ONES)
+    with mode():
+        compiled(ONES)
+    assert reason().reason == text
+
+
+def test_default_dtype() -> None:
+    compiled = stator.compile(scale, backend="eager")
+    compiled(ONES)
+    torch.set_default_dtype(torch.float64)
+    try:
+        compiled(ONES)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert reason().reason == "the default dtype was torch.float32, is torch.float64"
+
+
+def test_one_reason_is_counted() -> None:
+    for _ in range(2):
+        compiled = stator.compile(scale, backend="eager", isolate_recompiles=True)
+        compiled(ONES)
+        compiled(ONES.double())
+    [record] = stator.stats().recompile_log
+    assert record.count == 2 and stator.stats().recompiles == 2
+
+
+def test_limit_names_what_has_changed() -> None:
+    compiled = stator.compile(pick, backend="eager", recompile_limit=2, fullgraph=True)
+    compiled(ONES, "a")
+    compiled(ONES, "b")
+    with pytest.raises(stator.RecompileLimitError) as caught:
+        compiled(ONES, "c")
+    text = re.sub(r"\s+", " ", str(caught.value))
+    assert "`option` was 'a', is 'b'" in text and "`option` was 'b', is 'c'" in text
+    assert all(len(line) <= 80 or "/" in line for line in str(caught.value).splitlines())
