@@ -25,7 +25,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("c++")
     assert compiler, "the core needs a compiler, and so do its tests"
     made = tmp_path_factory.mktemp("evaluator") / "evaluator.so"
-    command = [compiler, "-x", "c", "-shared", "-fPIC", f"-I{sysconfig.get_paths()['include']}", str(SOURCE)]
+    headers = Path(sysconfig.get_path("include"))
+    # Debian's pyconfig.h has its other half in the folder above.
+    command = [compiler, "-x", "c", "-shared", "-fPIC", f"-I{headers}", "-idirafter", str(headers.parent), str(SOURCE)]
     subprocess.run([*command, "-o", str(made)], check=True, timeout=120)
     return ctypes.PyDLL(str(made))
 

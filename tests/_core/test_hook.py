@@ -191,7 +191,7 @@ def test_a_new_entry_must_fit_the_frame_it_was_made_for(on_miss):
         return _core.Entry(program_for(code, [TypeIs(LocalSource(0, "x"), str, where="user.py:3")]), identity)
 
     on_miss(handler)
-    with pytest.raises(RuntimeError, match=r"type\(x\) is str: it is int  # user.py:3"):
+    with pytest.raises(RuntimeError, match=r"type\(x\) is str: `x` was a str, is an int  # user.py:3"):
         _core.Region().call(identity, 1)
 
 
