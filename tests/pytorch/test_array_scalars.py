@@ -10,6 +10,7 @@ import torch
 
 import stator
 from tests.pytorch.gradients import alike
+from tests.pytorch.old_torch import OLD_TORCH, fails_on_old_torch
 
 HALF, SINGLE, DOUBLE, COUNT, SMALL = np.float16(1.5), np.float32(1.5), np.float64(1.5), np.int64(1), np.int32(1)
 
@@ -37,9 +38,11 @@ PROGRAMS = {
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name: str, backend: str) -> None:
-    alike(lambda: (PROGRAMS[name], []), backend=backend, breaks=0)
+    refused = OLD_TORCH and backend == "aot_eager" and name == "products"  # as in test_with_inductor
+    alike(lambda: (PROGRAMS[name], []), backend=backend, breaks=None if refused else 0)
 
 
+@fails_on_old_torch("AOTAutograd makes no tensor of a float in an array")
 def test_with_inductor() -> None:
     alike(lambda: (PROGRAMS["products"], []), backend="inductor", sizes=(3, 5), tolerance=1e-6, breaks=0)
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import stator
+from tests.pytorch.old_torch import fails_on_old_torch
 from tests.pytorch.training import BACKENDS, trains_alike
 
 backends = pytest.mark.parametrize("backend", BACKENDS)
@@ -220,7 +221,16 @@ def test_gradients_are_accumulated_in_leaves(case: Any, backend: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [(simple, (3, 2)), (in_a_loop, (3, 2)), (stepped, (3, 2))], ids=lambda c: c[0].__name__
+    "case",
+    [
+        (simple, (3, 2)),
+        pytest.param(
+            (in_a_loop, (3, 2)),
+            marks=fails_on_old_torch("inductor's chunks of five rows are wrong, torch.compile's too"),
+        ),
+        (stepped, (3, 2)),
+    ],
+    ids=lambda c: c[0].__name__,
 )
 def test_gradients_under_inductor(case: Any) -> None:
     trains_alike(with_leaves(*case), backend="inductor", sizes=(3, 5))

@@ -11,10 +11,11 @@ import torch.fx.experimental.symbolic_shapes as symbolic
 
 import stator
 from tests.pytorch.gradients import BACKENDS, alike
+from tests.pytorch.old_torch import OLD_TORCH
 
 SIZES = (4, 7, 5)
 #: fake tensors of torch 2.13 take no tensor as an index, which it must stay in the body of an operation
-NO_TENSOR_INDEX = tuple(map(int, torch.__version__.split(".")[:2])) < (2, 14)
+NO_TENSOR_INDEX = OLD_TORCH
 
 
 def table(n: int) -> torch.Tensor:

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 
 import stator
 from tests.pytorch.gradients import BACKENDS, alike
+from tests.pytorch.old_torch import OLD_TORCH
 
 #: with each, the number in the tensor and that of the selected rows are others
 SIZES = (5, 9)
@@ -46,6 +47,8 @@ PROGRAMS = {
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_one_graph_for_all_sizes(name: str, backend: str) -> None:
+    if OLD_TORCH and name == "sequences":
+        pytest.xfail("torch 2.13: pad_sequence reads the sizes of what it is given")
     stats = alike(lambda: (PROGRAMS[name], []), inputs, backend=backend, sizes=SIZES, breaks=0, tolerance=1e-6)
     assert stats.graphs == 1
 
