@@ -171,6 +171,33 @@ def test_what_breaks(name: str) -> None:
     agree(lambda: (BREAKING[name], (a(),)), breaks=1, rtol=1e-6)
 
 
+def checked(x: Any, step: int = 2) -> Any:
+    """The sizes are known; of the contents the trace assumes that they are no mistake."""
+    remainder = np.array(x.shape) % np.power(step, 2) > 0
+    if remainder.any():
+        wrong = (np.where(remainder)[0] + 2).tolist()
+        raise ValueError(f"dimensions {wrong} of {x.shape}")
+    if (x.numpy() < 0).any():
+        least = x.min().item()
+        raise ValueError(f"negative: {least}")
+    return x * 2
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_branch_on_a_scalar_of_numpy_that_only_raises(backend: str) -> None:
+    compiled = stator.compile(checked, backend=backend)
+    for x in (torch.ones(4, 8), torch.ones(8, 4), torch.ones(4, 5), -torch.ones(4, 8), torch.zeros(12, 4)):
+        assert raised_or_given(compiled, x) == raised_or_given(checked, x)
+    assert not stator.stats().breaks
+
+
+def raised_or_given(fn: Any, x: Any) -> Any:
+    try:
+        return fn(x).tolist()
+    except ValueError as e:
+        return str(e)
+
+
 # -- data types -------------------------------------------------------------------------------------------------------
 
 TYPES = "? b h i l B H I L e f d F D".split()

@@ -31,6 +31,11 @@ def to_width(x: Any, n: Any) -> Any:
     return F.pad(picture, (0, 8 - n, 0, 8 - n))
 
 
+def corners(x: Any, n: Any, **options: Any) -> Any:
+    """torch asks whether there are two corners at all, in each direction."""
+    return F.interpolate(x[None], size=(n, n - 1), mode="bilinear", **options), F.interpolate(x, n, mode="linear")
+
+
 PROGRAMS = {
     "pad": lambda x, mask, n: F.pad(x, (0, 8 - n.item())),
     "pad by a tensor": lambda x, mask, n: F.pad(x, (0, n, 1, 8 - n)),
@@ -39,6 +44,8 @@ PROGRAMS = {
     "pad a part": lambda x, mask, n: F.pad(x[..., : n.item()], (1, 1), value=2.0),
     "interpolate": lambda x, mask, n: F.interpolate(x, size=n.item()),
     "interpolate by tensors": lambda x, mask, n: to_width(x, n),
+    "interpolate between corners": lambda x, mask, n: corners(x, n.item(), align_corners=True),
+    "interpolate between corners by tensors": lambda x, mask, n: corners(x, n, align_corners=True),
     "dropout": lambda x, mask, n: F.dropout(selected(x, mask), 0.0),
     "sequences": lambda x, mask, n: torch.nn.utils.rnn.pad_sequence([selected(x, mask), x[0, 1, :3]]),
 }
@@ -61,8 +68,10 @@ def test_with_inductor() -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("n", [0, 1, 13, -1])
-@pytest.mark.parametrize("name", ["pad", "pad by a tensor", "pad a part", "interpolate", "dropout"])
+@pytest.mark.parametrize("n", [0, 1, 2, 13, -1])
+@pytest.mark.parametrize(
+    "name", ["pad", "pad by a tensor", "pad a part", "interpolate", "interpolate between corners", "dropout"]
+)
 def test_sizes_that_few_have_are_as_in_eager(name: str, n: int, backend: str) -> None:
     program, arguments = PROGRAMS[name], inputs(n + 2)
     compiled = stator.compile(program, backend=backend)

@@ -9,7 +9,7 @@ import torch
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.fake.failure import Failure, describe_callable, translated
+from stator.pytorch.fake.failure import Failure, describe_callable, translated, undecided_in
 from stator.pytorch.fake.fakes import FakeMode
 from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.fake.outcome import versions_of
@@ -37,6 +37,8 @@ class FakeExecutor:
         self.shape_env = shape_env
         self.on_wrapper = on_wrapper
         self.mode = FakeMode(shape_env)
+        #: what the last operation to fail would have had to know of a number in a tensor, as torch's error says it
+        self.undecided: BaseException | None = None
         #: where the sizes of a call are numbers, if there are symbols here
         self._numbers: FakeExecutor | None = None
 
@@ -61,15 +63,17 @@ class FakeExecutor:
         `fill(template, operands)` puts the operands into `args` and `kwargs`.
         """
         call = function, args, kwargs, operands, fill
+        self.undecided = None
         by_python = None if self.shape_env is None else self._by_python(*call, hint_of)
         if by_python is not None:
             return by_python
         before = versions_of(operands)
         try:
             return self._observe(function, fill(args, operands), fill(kwargs, operands))
-        except (Failure, Unsupported):
+        except (Failure, Unsupported) as e:
             if versions_of(operands) != before:
                 raise
+            self.undecided = undecided_in(e)
             for value_of in possible_values(operands):
                 by_python = self._by_python(*call, value_of)
                 if by_python is not None:
@@ -80,6 +84,7 @@ class FakeExecutor:
         self, function: Function, args: Args, kwargs: Kwargs, operands: list[FakeOperand], fill: Function
     ) -> OpObservation:
         """The same for a function that finds other operands, or nothing, where it has been before."""
+        self.undecided = None
         with internals.EnablePythonDispatcher() if self.shape_env is not None else contextlib.nullcontext():
             return self._observe(function, fill(args, operands), fill(kwargs, operands))
 
@@ -102,7 +107,8 @@ class FakeExecutor:
             expected = self._numbers.run(function, args, kwargs, numbers, fill)
             with internals.EnablePythonDispatcher():
                 observed = self._observe(function, fill(args, operands), fill(kwargs, operands))
-        except (Failure, Unsupported):
+        except (Failure, Unsupported) as e:
+            self.undecided = undecided_in(e) or self.undecided
             return None
         if not agree(observed, operands, expected, numbers, value_of):
             if observed.written:

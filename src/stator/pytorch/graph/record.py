@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -12,6 +12,7 @@ from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.graph.operation import Operation
 from stator.pytorch.graph.refusals import refuse_misplaced, refuse_read, refuse_rigid, unchecked
+from stator.pytorch.shapes.assertions import Assertions
 from stator.pytorch.state.generators import draw, drawn_from
 from stator.pytorch.tensors.failures import real_warnings
 from stator.pytorch.tensors.latent import rely_on_all, rely_on_autograd, rely_on_place_in_storage, told_by_guard
@@ -31,7 +32,12 @@ def record_call(recorder: Recorder, call: Call) -> Value:
     refuse_read(recorder, call)
     space = recorder.trace.space
     operation = Operation(recorder, call)
-    outcome = _outcome(recorder, call, operation)
+    try:
+        outcome = _outcome(recorder, call, operation)
+    except (Failure, Unsupported):
+        if not _is_ordinary(recorder, call):
+            raise
+        return record_call(recorder, call)
     if outcome.random:
         generator = drawn_from(recorder.trace, call)
         if generator is not None:
@@ -50,6 +56,13 @@ def record_call(recorder: Recorder, call: Call) -> Value:
     if outcome.makes_leaf and not recorder.keeps_order:
         recorder.slots.keep_leaf(space, result, describe_callable(call.function))
     return result
+
+
+def _is_ordinary(recorder: Recorder, call: Call) -> bool:
+    """Whether the operation has failed as it must know a size in a tensor that is assumed to be neither 0 nor 1 now."""
+    undecided: Any = recorder.fakes.executor.undecided
+    assertions = recorder.trace.extension(Assertions)
+    return undecided is not None and assertions.assume_ordinary(undecided.cond, call.operands)
 
 
 def _outcome(recorder: Recorder, call: Call, operation: Operation) -> Outcome:

@@ -10,12 +10,14 @@ import numpy as np
 import torch
 
 from stator import errors
+from stator.interp.branches import BRANCH_HOOKS
 from stator.pytorch.numpy import array_calls, scalar_operands
 from stator.pytorch.numpy.array_calls import name_of, refusal
 from stator.pytorch.numpy.array_value import FIELDS, SCALARS, ArrayValue
 from stator.pytorch.numpy.function_call import astype, call, mind_errors
+from stator.pytorch.tensors.checks import branch
 from stator.pytorch.tensors.recording import record_method
-from stator.pytorch.tensors.scalars import scalar
+from stator.pytorch.tensors.scalars import known_as, scalar
 from stator.space.protocol import (
     AMBIENT,
     CALL_HOOKS,
@@ -31,6 +33,7 @@ from stator.space.value import Constant, Unsupported, Value
 if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.pytorch.types import Host
+    from stator.space.interfaces import Frame
     from stator.space.protocol import Handler
     from stator.space.space import Space
 
@@ -69,7 +72,17 @@ def _tolist(space: Space, array: ArrayValue) -> Value:
 
 
 def _truth(space: Space, array: ArrayValue) -> Value:
-    raise Unsupported(errors.DataDependentBranch())
+    known = None if len(array.tensor.shape) else known_as(space, bool, array.tensor, True)
+    if known is None:
+        raise Unsupported(errors.DataDependentBranch())
+    return known
+
+
+def _branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:
+    """Decide a branch on a scalar if one side of it raises (see branches.BRANCH_HOOKS)."""
+    if not isinstance(value, ArrayValue) or len(value.tensor.shape):
+        return None
+    return branch(frame, value.tensor, when_true, when_false)
 
 
 def _method(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -153,6 +166,7 @@ def install() -> None:
         register(kind.__call__, _called)
     CALL_HOOKS[:0] = [_method, _builtin_function]
     INTERCEPTS.append(_intercept)
+    BRANCH_HOOKS.append(_branch)
 
 
 def _scalar(space: Space, host: Host, source: Source) -> Value:

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Frame, Trace, Writer
     from stator.space.space import Space
 
-__all__ = ["Checks", "install"]
+__all__ = ["Checks", "branch", "install"]
 
-#: what may stand between a branch and the raise it leads to: the making of an exception
+#: what may stand between a branch and the raise it leads to: the making of an exception, and of what it tells
 _HARMLESS = frozenset(
     (
         *("LOAD_CONST", "LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "LOAD_COMMON_CONSTANT"),
         *("PUSH_NULL", "CALL", "CALL_KW", "CALL_FUNCTION_EX", "FORMAT_VALUE", "CONVERT_VALUE", "COPY", "SWAP"),
         *("BUILD_STRING", "BUILD_TUPLE", "BUILD_LIST", "BUILD_MAP", "BUILD_SLICE", "BINARY_OP", "BINARY_SUBSCR"),
-        *("BINARY_SLICE", "COMPARE_OP", "UNARY_NEGATIVE", "UNARY_NOT"),
+        *("BINARY_SLICE", "COMPARE_OP", "UNARY_NEGATIVE", "UNARY_NOT", "STORE_FAST"),
     )
 )
 _LONGEST = 60
@@ -91,7 +91,7 @@ def acts(recorder: Recorder) -> bool:
     return bool(recorder.effects.written) or recorder.effects.acts
 
 
-def _branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:
+def branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:
     """Decide a branch on a tensor, or a number in one, if one side of it raises (see branches.BRANCH_HOOKS)."""
     bad_if_true, bad_if_false = _raises(frame.instrs, when_true), _raises(frame.instrs, when_false)
     if bad_if_true == bad_if_false:
@@ -134,7 +134,7 @@ def _asserting(host: Host) -> Handler:
 
 def install() -> None:
     """Register the hook, the operators that torch.distributions checks its arguments with, and assertions."""
-    BRANCH_HOOKS.append(_branch)
+    BRANCH_HOOKS.append(branch)
     register(internals.is_all_true, _reduction(internals.is_all_true, torch.Tensor.all))
     register(internals.is_any_true, _reduction(internals.is_any_true, torch.Tensor.any))
     for host in (internals.assert_async, internals.assert_async_op, internals.assert_async_op.default):
