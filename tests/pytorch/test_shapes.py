@@ -243,6 +243,51 @@ def test_an_operation_on_symbols_runs_once_on_fake_tensors(monkeypatch: pytest.M
     assert len(ran) < 30
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_tensors_at_an_offset_are_remembered_as_others_are(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
+    """What was recorded before is not run once more for them."""
+    from stator.pytorch.graph.propagation import FakePropagation
+
+    def fn(a: Any) -> Any:
+        for _ in range(3):
+            rows, columns, _ = a.shape
+            q, k, v = a.view(rows, columns, 3, 4).permute(2, 0, 1, 3).unbind(0)
+            last = a.select(0, rows - 1)[:, :4]
+            a = torch.cat([q.sin() + last, k * 2, torch.cat([v[:, 1:].cos(), v[:, :1]], 1)], 2)
+        return a, q.shape, k.storage_offset(), v.is_contiguous(), a.norm()
+
+    replays: list[FakePropagation] = []
+    replay = FakePropagation.replay
+    monkeypatch.setattr(FakePropagation, "replay", lambda self: replays.append(self) or replay(self))
+    compiled = stator.compile(fn, backend=backend, fullgraph=True, dynamic=True)
+    for size in (3, 5, 8):
+        a, b = (torch.ones(size, size + 1, 12, requires_grad=True) for _ in range(2))
+        assert_same(compiled(a), fn(b), f"size {size}")
+        compiled(a)[0].sum().backward()
+        fn(b)[0].sum().backward()
+        torch.testing.assert_close(a.grad, b.grad)
+    assert not replays
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_tensors_at_an_offset_make_no_assumptions(backend: str) -> None:
+    def fn(a: Any) -> Any:
+        rest = a[3:, 1:]
+        beyond = a[1:2].as_strided((a.shape[0], 2), (4, 1), 1)
+        rest = rest.abs() + rest.shape[0]
+        return rest, rest.sum(), beyond * 2, a[2:, 1::2].conj().contiguous(), a[2:].transpose(0, 1).is_contiguous()
+
+    compiled = stator.compile(fn, backend=backend, dynamic=True)
+    graphs = Counting()
+    counting = stator.compile(fn, backend=graphs, dynamic=True)
+    for args in rows(9, 6, 20):
+        assert_same(compiled(*args), fn(*args), "call")
+        assert_same(counting(*args), fn(*args), "call")
+    assert len(graphs.graphs) == 1
+    for args in rows(3, 4, 2):  # of no rows, of one, and of none again
+        assert_same(compiled(*args), fn(*args), "call")
+
+
 def test_each_data_dependent_size_is_its_own() -> None:
     def fn(a: Any, b: Any) -> Any:
         return a.nonzero(), b.nonzero(), a.nonzero() * 2

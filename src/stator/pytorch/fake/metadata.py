@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -63,17 +64,23 @@ class TensorMeta:
 
     def _memory(self) -> torch.Tensor:
         with torch.no_grad():
-            if self.symbolic or not self.offset:
+            if type(self.offset) is int and not self.offset:
                 tensor = torch.empty_strided(self.shape, self.stride, dtype=self.dtype, device=self.device)
             else:
-                span = self.offset + 1 + sum((n - 1) * s for n, s in zip(self.shape, self.stride, strict=True))
-                memory = torch.empty(self.offset if 0 in self.shape else span, dtype=self.dtype, device=self.device)
-                tensor = memory.as_strided(self.shape, self.stride, self.offset).detach()
+                tensor = self._at_offset()
             if self.bits[0]:
                 tensor = internals.conj(tensor)
             if self.bits[1]:
                 tensor = internals.neg_view(tensor)
         return tensor
+
+    def _at_offset(self) -> torch.Tensor:
+        ends = [torch.sym_max(n - 1, 0) * s for n, s in zip(self.shape, self.stride, strict=True)]
+        span = sum(ends, self.offset + 1)
+        # A tensor like this exists: that it fits its memory is no assumption to guard.
+        with span.node.shape_env.suppress_guards() if is_symbol(span) else contextlib.nullcontext():
+            memory = torch.empty(span, dtype=self.dtype, device=self.device)
+            return memory.as_strided(self.shape, self.stride, self.offset).detach()
 
     def _grafted(self, tensor: torch.Tensor) -> torch.Tensor:
         if not self.requires_grad:
@@ -121,10 +128,10 @@ def meta_of(tensor: torch.Tensor, symbolic: Descriptions | None = None) -> Tenso
     table: Any = _interned
     sizes: tuple[object, ...] = (size, stride, offset)
     if internals.has_symbolic_sizes(tensor):
-        if symbolic is None or type(offset) is not int or offset:
-            return None  # at an offset, the memory before it would need a size of its own
+        if symbolic is None:
+            return None
         table = symbolic
-        sizes = (tuple([_plain(n) for n in size]), tuple([_plain(n) for n in stride]), offset)
+        sizes = (tuple([_plain(n) for n in size]), tuple([_plain(n) for n in stride]), _plain(offset))
     rest = (
         tensor.dtype,
         tensor.device,
