@@ -2,7 +2,7 @@
 
     python benchmarks/loops.py                    every case, both tracers
     python benchmarks/loops.py --only while nano  the cases with these words in their names
-    python benchmarks/loops.py --show while       what Stator says of each recompile
+    python benchmarks/loops.py --only while --show   what Stator says of each recompile too
 
 Each tracer runs in a process of its own, reset before each case, with a backend that only counts. A row: the graphs
 compiled, those compiled after the third call ("late"), and breaks. `wrong` where a result differs from eager's,
