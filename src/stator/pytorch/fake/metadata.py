@@ -128,8 +128,9 @@ def meta_of(tensor: torch.Tensor, symbolic: Descriptions | None = None) -> Tenso
     table: Any = _interned
     sizes: tuple[object, ...] = (size, stride, offset)
     if internals.has_symbolic_sizes(tensor):
-        if symbolic is None:
-            return None
+        at_start = type(offset) is int and not offset
+        if symbolic is None or (not at_start and None in map(hint_of, (*size, *stride, offset))):
+            return None  # nobody can tell yet whether memory made for it would do
         table = symbolic
         sizes = (tuple([_plain(n) for n in size]), tuple([_plain(n) for n in stride]), _plain(offset))
     rest = (
