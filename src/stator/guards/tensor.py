@@ -6,16 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-__all__ = ["ANY", "Dim", "TensorFacts", "TensorSpec", "packed"]
+__all__ = ["Dim", "TensorFacts", "TensorSpec"]
 
-#: a size or stride is a number, ANY, or a negative number made by ``packed``
+#: a size or stride that is expected, or None for any
 Dim = int | None
-ANY: Dim = None
-
-
-def packed(dim: int) -> int:
-    """The expectation of a stride that is ``size[dim] * stride[dim]``, whatever these are."""
-    return -1 - dim
 
 
 class TensorFacts(NamedTuple):
@@ -35,7 +29,7 @@ class TensorFacts(NamedTuple):
 class TensorSpec:
     """The expected class and metadata of a tensor; ``read`` gives a tensor's facts.
 
-    >>> TensorMatch(source, tensor_spec(x, dynamic_dims={0}))  # from stator.pytorch.tensors.reader
+    >>> TensorMatch(source, tensor_spec(x, open_sizes={0}))  # from stator.pytorch.tensors.reader
     """
 
     cls: type
@@ -70,9 +64,9 @@ class TensorSpec:
                 return f"its {name} is {actual}, expected {expected}"
         if facts.keys != self.keys:
             return f"its dispatch keys are {facts.keys:#x}, expected {self.keys:#x}"
-        if not _sizes_match(facts.sizes, self.sizes):
+        if not _match(facts.sizes, self.sizes):
             return f"its shape is {_dims(facts.sizes)}, expected {_dims(self.sizes)}"
-        if self.strides is not None and not _strides_match(facts, self.strides):
+        if self.strides is not None and not _match(facts.strides, self.strides):
             return f"its strides are {facts.strides}, expected {_dims(self.strides)}"
         if facts.extra != self.extra:
             return f"{facts.extra}, expected {self.extra}"
@@ -83,25 +77,12 @@ class TensorSpec:
         return f"{self.cls.__name__}({self.dtype}, {_dims(self.sizes)}, {self.device}{grad})"
 
 
-def _sizes_match(sizes: tuple[int, ...], expected: tuple[Dim, ...]) -> bool:
-    return len(sizes) == len(expected) and all(e is None or s == e for s, e in zip(sizes, expected, strict=True))
-
-
-def _strides_match(facts: TensorFacts, expected: tuple[Dim, ...]) -> bool:
-    strides, sizes = facts.strides, facts.sizes
-    if strides is None or len(strides) != len(expected):
+def _match(dims: tuple[int, ...] | None, expected: tuple[Dim, ...]) -> bool:
+    if dims is None or len(dims) != len(expected):
         return False
-    for stride, wanted in zip(strides, expected, strict=True):
-        if wanted is None:
-            continue
-        if wanted < 0:
-            inner = -1 - wanted
-            wanted = sizes[inner] * strides[inner]
-        if stride != wanted:
-            return False
-    return True
+    return all(e is None or n == e for n, e in zip(dims, expected, strict=True))
 
 
 def _dims(dims: tuple[Dim, ...]) -> str:
-    shown = ["?" if d is None else f"size[{-1 - d}]*stride[{-1 - d}]" if d < 0 else str(d) for d in dims]
+    shown = ["?" if d is None else str(d) for d in dims]
     return f"({', '.join(shown)}{',' if len(shown) == 1 else ''})"

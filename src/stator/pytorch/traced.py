@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.pytorch.fake.fake_executor import FakeExecutor
     from stator.pytorch.fake.metadata import TensorMeta
+    from stator.pytorch.shapes.dynamism import Dims
     from stator.pytorch.types import Args, Fake, FakeOperand, Function, Host, Kwargs, Number, Path
     from stator.space.interfaces import Writer
     from stator.space.value import Value
@@ -132,5 +133,5 @@ class Shapes(Protocol):
     def used_env(self) -> ShapeEnv | None:
         """The ShapeEnv; None as long as the trace has no symbols and makes none."""
 
-    def fakify(self, value: TracedTensor, dims: dict[int, object] | None = None) -> Fake:
-        """The fake tensor of an existing one, of which these dimensions are symbols."""
+    def fakify(self, value: TracedTensor, open_dims: Dims | None = None) -> Fake:
+        """The fake tensor of an existing one, of which these sizes and strides are symbols."""
