@@ -6,7 +6,7 @@ protocols name what is really used, so that what keeps tensors and operations im
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,12 +17,18 @@ if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.pytorch.fake.fake_executor import FakeExecutor
     from stator.pytorch.fake.metadata import TensorMeta
-    from stator.pytorch.shapes.dynamism import Dims
     from stator.pytorch.types import Args, Fake, FakeOperand, Function, Host, Kwargs, Number, Path
     from stator.space.interfaces import Writer
     from stator.space.value import Value
 
-__all__ = ["Operation", "Rebound", "ResultCheck", "Shapes", "TracedTensor", "TracedValue"]
+__all__ = ["Dims", "Operation", "Rebound", "ResultCheck", "Shapes", "TracedTensor", "TracedValue"]
+
+
+class Dims(NamedTuple):
+    """The dimensions whose sizes are to be symbols, with torch's kind of symbol, and those whose strides are."""
+
+    sizes: dict[int, object]
+    strides: frozenset[int] = frozenset()
 
 
 class TracedValue(Protocol):

@@ -13,6 +13,7 @@ from stator.guards.guard import TypeIs
 from stator.guards.source import ItemSource, LocalSource, Source
 from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
 from stator.pytorch.tensors.classes import is_wrapper
+from stator.pytorch.traced import Dims
 from stator.space.signals import Restart
 
 if TYPE_CHECKING:
@@ -25,17 +26,10 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Trace
     from stator.space.value import Value
 
-__all__ = ["Dims", "contents_stay", "dims", "literal", "note_first_call", "outcome_stays", "ranges"]
+__all__ = ["contents_stay", "dims", "literal", "note_first_call", "outcome_stays", "ranges"]
 
 _VARIES = "varies"
 _PAST_64_BITS = 1 << 63
-
-
-class Dims(NamedTuple):
-    """The dimensions whose sizes are to be symbols, with torch's kind of symbol, and those whose strides are."""
-
-    sizes: dict[int, object]
-    strides: frozenset[int] = frozenset()
 
 
 _NONE = Dims({})

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
     from stator.pytorch.interfaces import Recorder
-    from stator.pytorch.traced import TracedTensor, TracedValue
+    from stator.pytorch.traced import Dims, TracedTensor, TracedValue
     from stator.pytorch.types import (
         Fake,
         FakeOperand,
@@ -188,7 +188,7 @@ class Shapes:
             make = self._makers[id(value)] = functools.cache(described)
         return make
 
-    def fakify(self, value: TracedTensor, open_dims: dynamism.Dims | None = None) -> Fake:
+    def fakify(self, value: TracedTensor, open_dims: Dims | None = None) -> Fake:
         """The fake tensor of an existing one."""
         if open_dims is not None:
             assert self.env is not None  # the mode knows of it now
