@@ -488,3 +488,86 @@ def test_an_error_shows_sizes_that_vary() -> None:
     for n in (5, 6, 7):
         with pytest.raises(ValueError, match=rf"too many: torch\.Size\(\[{n}\]\)"):
             compiled(torch.ones(n))
+
+
+@pytest.mark.parametrize(
+    ("make", "graphs"),
+    [
+        (lambda n: torch.randn(3, n)[:, -8:], [1, 2, 2, 2]),
+        (lambda n: torch.randn(4, n)[:, 0], [1, 2, 2, 2]),
+        (lambda n: torch.randn(n - 8, n)[:, :3], [1, 2, 2, 2]),
+    ],
+    ids=["cropped", "a column", "columns of rows that vary"],
+)
+def test_a_stride_that_varies_becomes_symbolic(make: Any, graphs: list[int]) -> None:
+    assert compiles(lambda t: (t * 2).sum(0), [(make(n),) for n in (10, 12, 17, 29)]) == graphs
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: (x * 2).sin(),
+        lambda x: x.t() @ x,
+        lambda x: (x.is_contiguous(), x.stride(), x.contiguous().view(-1) * 2),
+        lambda x: x.reshape(-1) + 1,
+        lambda x: x.mul_(2),
+        lambda x: (x[1:], x.t(), x * 3),
+        lambda x: x.view(2, 2, 4) + 1 if x.is_contiguous() else torch.empty_like(x).copy_(x),
+    ],
+)
+@pytest.mark.parametrize("grad", [False, True])
+def test_strides_that_vary_give_what_eager_gives(fn: Any, backend: str, grad: bool) -> None:
+    compiled = stator.compile(fn, backend=backend)
+    places = [((9, 1), 0), ((11, 1), 2), ((4, 1), 0), ((1, 4), 0), ((1, 7), 3), ((13, 2), 1), ((0, 1), 0), ((16, 4), 1)]
+    for stride, offset in places:
+        if stride[0] == 0 and fn.__code__.co_names == ("mul_",):
+            continue
+        bases = [torch.arange(80.0).requires_grad_(grad) for _ in range(2)]
+        inputs = [(base * 1 if grad else base).as_strided((4, 4), stride, offset) for base in bases]
+        got, want = compiled(inputs[0]), fn(inputs[1])
+        assert_same(got, want, f"{stride} {offset}")
+        assert_same(inputs[0], inputs[1], f"input at {stride}")
+        for have, wanted in zip(*(r if isinstance(r, tuple) else (r,) for r in (got, want)), strict=True):
+            if isinstance(have, torch.Tensor):
+                assert (have.stride(), have._base is None) == (wanted.stride(), wanted._base is None)
+        if grad:
+            for result in (got, want):
+                sum(
+                    t.sum() for t in (result if isinstance(result, tuple) else (result,)) if torch.is_tensor(t)
+                ).backward()
+            assert_same(bases[0].grad, bases[1].grad, f"gradient at {stride}")
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize(
+    ("fn", "make", "numbers"),
+    [
+        (lambda x: x.clone()[: len(x) - 3].mul_(x.clone()[3:]), torch.ones, (4, 5, 6, 7, 9)),
+        (lambda x: (y := x * 2)[: len(x) - 3].mul_(y[3:]), torch.ones, (4, 5, 6, 7, 9, 5)),
+        (
+            lambda x: (y := x.new_ones(40)).as_strided((4,), (1,)).mul_(y.as_strided((4,), (1,), x.stride(0))),
+            lambda n: torch.ones(40).as_strided((4,), (n,)),
+            (8, 7, 4, 3, 2, 6),
+        ),
+        (
+            lambda x: (y := x * 2).as_strided((2,), (x.stride(0) - 5,)).mul_(y.as_strided((2,), (1,), 1)),
+            lambda n: torch.ones(200).as_strided((20,), (n,)),
+            (9, 8, 6, 9),
+        ),
+    ],
+    ids=["apart", "sizes", "offsets", "strides"],
+)
+def test_writes_beneath_tensors_of_symbolic_sizes_are_refused_where_eager_does(
+    fn: Any, make: Any, numbers: tuple[int, ...], backend: str
+) -> None:
+    compiled = stator.compile(fn, backend=backend)
+    for n in numbers:
+        try:
+            want = fn(make(n))
+        except RuntimeError as error:
+            with pytest.raises(RuntimeError, match="memory"):
+                compiled(make(n))
+            assert "memory" in str(error)
+        else:
+            assert_same(compiled(make(n)), want, str(n))

@@ -75,9 +75,7 @@ bool dims_match(const TensorCheck& check, const char* impl) {
     if (!check.check_strides) return true;
     const int64_t* strides = strides_of(sizes, dims);
     for (size_t i = 0; i < dims; i++) {
-        int64_t expected = check.strides[i];
-        if (strides[i] == expected || expected == TensorCheck::kAny) continue;
-        if (expected >= 0 || strides[i] != sizes[-1 - expected] * strides[-1 - expected]) return false;
+        if (strides[i] != check.strides[i] && check.strides[i] != TensorCheck::kAny) return false;
     }
     return true;
 }
@@ -114,7 +112,7 @@ void learn(TensorCheck& check, PyObject* tensor) {
     check.kind_known = true;
 }
 
-bool parse_dims(PyObject* dims, std::vector<int64_t>& out, bool packed) {
+bool parse_dims(PyObject* dims, std::vector<int64_t>& out) {
     if (!PyTuple_Check(dims)) return false;
     Py_ssize_t count = PyTuple_GET_SIZE(dims);
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -122,7 +120,7 @@ bool parse_dims(PyObject* dims, std::vector<int64_t>& out, bool packed) {
         if (dim != Py_None && !PyLong_Check(dim)) return false;
         long long value = dim == Py_None ? TensorCheck::kAny : PyLong_AsLongLong(dim);
         if (PyErr_Occurred()) return false;
-        if (dim != Py_None && value < (packed ? -count : 0)) return false;
+        if (dim != Py_None && value < 0) return false;
         out.push_back(value);
     }
     return true;
@@ -138,9 +136,9 @@ bool parse_spec(PyObject* spec, TensorCheck& check) {
     check.keys = PyLong_AsUnsignedLongLong(keys.get());
     check.requires_grad = grad.get() == Py_True;
     check.check_strides = strides.get() != Py_None;
-    if (!parse_dims(sizes.get(), check.sizes, false)) return false;
+    if (!parse_dims(sizes.get(), check.sizes)) return false;
     if (!check.check_strides) return true;
-    return parse_dims(strides.get(), check.strides, true) && check.strides.size() == check.sizes.size();
+    return parse_dims(strides.get(), check.strides) && check.strides.size() == check.sizes.size();
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct TensorCheck : OpExtra {
     bool requires_grad = false;
     bool check_strides = false;
     std::vector<int64_t> sizes;    // a number or kAny
-    std::vector<int64_t> strides;  // a number, kAny, or -1 - d: size[d] * stride[d]
+    std::vector<int64_t> strides;  // likewise
 };
 
 // What the operation TENSOR needs, or null if the spec is left to Python.

@@ -6,20 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-__all__ = ["ANY", "KEY_WORDS", "Dim", "TensorFacts", "TensorSpec", "packed"]
+__all__ = ["KEY_WORDS", "Dim", "TensorFacts", "TensorSpec"]
 
-#: a size or stride is a number, ANY, or a negative number made by ``packed``
+#: a size or stride that is expected, or None for any
 Dim = int | None
-ANY: Dim = None
-
-
 #: bits of dispatch keys → what a tensor is that has them, and one that has not
 KEY_WORDS: dict[int, tuple[str, str]] = {}
-
-
-def packed(dim: int) -> int:
-    """The expectation of a stride that is ``size[dim] * stride[dim]``, whatever these are."""
-    return -1 - dim
 
 
 class TensorFacts(NamedTuple):
@@ -39,7 +31,7 @@ class TensorFacts(NamedTuple):
 class TensorSpec:
     """The expected class and metadata of a tensor; ``read`` gives a tensor's facts.
 
-    >>> TensorMatch(source, tensor_spec(x, dynamic_dims={0}))  # from stator.pytorch.tensors.reader
+    >>> TensorMatch(source, tensor_spec(x, open_sizes={0}))  # from stator.pytorch.tensors.reader
     """
 
     cls: type
@@ -81,12 +73,11 @@ class TensorSpec:
             return text, f"detach `{name}` where no gradients are wanted"
         if facts.keys != self.keys:
             return f"`{name}` was {_kind(self.keys, facts.keys)}, is {_kind(facts.keys, self.keys)}", ""
-        if not _sizes_match(facts.sizes, self.sizes):
+        if not _match(facts.sizes, self.sizes):
             return _size_change(name, self.sizes, facts.sizes)
-        if self.strides is not None and not _strides_match(facts, self.strides):
-            was = _dims(_strides_wanted(facts, self.strides))
+        if self.strides is not None and not _match(facts.strides, self.strides):
             return (
-                f"the strides of `{name}` were {was}, are {facts.strides}",
+                f"the strides of `{name}` were {_dims(self.strides)}, are {facts.strides}",
                 f"pass `{name}.contiguous()` to share one graph",
             )
         if facts.extra != self.extra:
@@ -98,20 +89,10 @@ class TensorSpec:
         return f"{self.cls.__name__}({self.dtype}, {_dims(self.sizes)}, {self.device}{grad})"
 
 
-def _sizes_match(sizes: tuple[int, ...], expected: tuple[Dim, ...]) -> bool:
-    return len(sizes) == len(expected) and all(e is None or s == e for s, e in zip(sizes, expected, strict=True))
-
-
-def _strides_match(facts: TensorFacts, expected: tuple[Dim, ...]) -> bool:
-    if facts.strides is None or len(facts.strides) != len(expected):
+def _match(dims: tuple[int, ...] | None, expected: tuple[Dim, ...]) -> bool:
+    if dims is None or len(dims) != len(expected):
         return False
-    return _sizes_match(facts.strides, _strides_wanted(facts, expected))
-
-
-def _strides_wanted(facts: TensorFacts, expected: tuple[Dim, ...]) -> tuple[Dim, ...]:
-    """The strides that are expected of a tensor of these sizes."""
-    sizes, strides = facts.sizes, facts.strides or ()
-    return tuple(d if d is None or d >= 0 else sizes[-1 - d] * strides[-1 - d] for d in expected)
+    return all(e is None or n == e for n, e in zip(dims, expected, strict=True))
 
 
 def _size_change(name: str, was: tuple[Dim, ...], now: tuple[int, ...]) -> tuple[str, str]:
@@ -136,5 +117,5 @@ def _words(extra: tuple[object, ...]) -> str:
 
 
 def _dims(dims: tuple[Dim, ...]) -> str:
-    shown = ["any" if d is None else f"size({-1 - d}) * stride({-1 - d})" if d < 0 else str(d) for d in dims]
+    shown = ["any" if d is None else str(d) for d in dims]
     return f"({', '.join(shown)}{',' if len(shown) == 1 else ''})"

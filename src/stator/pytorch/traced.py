@@ -6,7 +6,7 @@ protocols name what is really used, so that what keeps tensors and operations im
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Writer
     from stator.space.value import Value
 
-__all__ = ["Operation", "Rebound", "ResultCheck", "Shapes", "TracedTensor", "TracedValue"]
+__all__ = ["Dims", "Operation", "Rebound", "ResultCheck", "Shapes", "TracedTensor", "TracedValue"]
+
+
+class Dims(NamedTuple):
+    """The dimensions whose sizes are to be symbols, with torch's kind of symbol, and those whose strides are."""
+
+    sizes: dict[int, object]
+    strides: frozenset[int] = frozenset()
 
 
 class TracedValue(Protocol):
@@ -132,5 +139,5 @@ class Shapes(Protocol):
     def used_env(self) -> ShapeEnv | None:
         """The ShapeEnv; None as long as the trace has no symbols and makes none."""
 
-    def fakify(self, value: TracedTensor, dims: dict[int, object] | None = None) -> Fake:
-        """The fake tensor of an existing one, of which these dimensions are symbols."""
+    def fakify(self, value: TracedTensor, open_dims: Dims | None = None) -> Fake:
+        """The fake tensor of an existing one, of which these sizes and strides are symbols."""

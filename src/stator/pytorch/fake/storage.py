@@ -58,34 +58,45 @@ def is_dense(tensor: torch.Tensor) -> bool:
 
 
 class _Place:
-    """Where in its memory a tensor lies, with the sizes of this call in the place of symbols."""
+    """Where in its memory a tensor lies; what is asked of symbols, the ShapeEnv guards."""
 
-    __slots__ = ("begin", "dense", "end", "shape", "stride")
+    __slots__ = ("begin", "shape", "size", "stride")
 
-    def __init__(self, shape: list[int], stride: list[int], offset: int, itemsize: int) -> None:
-        self.shape = shape
-        self.stride = stride
-        self.dense = _dense(shape, stride)
-        span = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
-        self.begin = offset * itemsize
-        self.end = self.begin + span * itemsize
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.shape = tensor.shape
+        self.stride = tensor.stride()
+        self.size = tensor.dtype.itemsize
+        self.begin = tensor.storage_offset() * self.size
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> _Place | None:
         """The place of a tensor of known layout that has elements at all."""
         if tensor.layout is not torch.strided or tensor.is_nested:
             return None
-        numbers = [hint_of(n) for n in (*tensor.shape, *tensor.stride(), tensor.storage_offset())]
-        known = [int(n) for n in numbers if n is not None]
-        dims = tensor.dim()
-        if len(known) < len(numbers) or 0 in known[:dims]:
+        numbers = (*tensor.shape, *tensor.stride(), tensor.storage_offset())
+        if any(hint_of(n) is None for n in numbers) or any(n == 0 for n in tensor.shape):
             return None
-        return cls(known[:dims], known[dims:-1], known[-1], tensor.dtype.itemsize)
+        return cls(tensor)
+
+    @property
+    def end(self) -> int:
+        """The address behind its last element."""
+        return self.begin + self.size * (1 + sum((n - 1) * s for n, s in zip(self.shape, self.stride, strict=True)))
+
+    @property
+    def dense(self) -> bool:
+        """Whether the elements fill a stretch of memory, each at its own address, in some order of the dimensions."""
+        expected = 1
+        for step, size in sorted((s, n) for n, s in zip(self.shape, self.stride, strict=True) if n != 1):
+            if step != expected:
+                return False
+            expected *= size
+        return True
 
     @property
     def repeats(self) -> bool:
         """Whether several of its elements are one."""
-        return not self.dense and any(n > 1 and s == 0 for n, s in zip(self.shape, self.stride, strict=True))
+        return any(s == 0 and n > 1 for n, s in zip(self.shape, self.stride, strict=True))
 
     def overlaps_partly(self, other: _Place | None) -> bool:
         """Whether it shares some elements with another in the same memory, but not each with its own."""
@@ -94,13 +105,3 @@ class _Place:
         if (self.begin, self.end) == (other.begin, other.end):
             return self.stride != other.stride
         return self.begin < other.end and other.begin < self.end
-
-
-def _dense(shape: list[int], stride: list[int]) -> bool:
-    """Whether the elements fill a stretch of memory, each at its own address, in some order of the dimensions."""
-    expected = 1
-    for step, size in sorted((s, n) for n, s in zip(shape, stride, strict=True) if n != 1):
-        if step != expected:
-            return False
-        expected *= size
-    return True

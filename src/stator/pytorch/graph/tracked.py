@@ -67,18 +67,18 @@ class TrackedTensors:
             open_wrapper(self.trace, value)
         self.note_result(value.host)
         self.existing.append(value)
-        if not dims:
+        if not dims.sizes and not dims.strides:
             self._guard(value)
             value.meta = self.fakes.describe(value.host)
             return
         fake = value._fake = self.fakes.shapes.fakify(value, dims)
-        self._guard(value, [i for i, n in enumerate(fake.shape) if is_symbol(n)])
+        self._guard(value, *[[i for i, n in enumerate(ns) if is_symbol(n)] for ns in (fake.shape, fake.stride())])
         value.meta = self.fakes.describe(fake)
 
-    def _guard(self, value: TracedTensor, dynamic_dims: Sequence[int] = ()) -> None:
-        """The trace depends on the class and metadata of an existing tensor."""
+    def _guard(self, value: TracedTensor, sizes: Sequence[int] = (), strides: Sequence[int] = ()) -> None:
+        """The trace depends on the class and metadata of an existing tensor; on symbols through the ShapeEnv."""
         if value.source is not None:
-            self.trace.guard(TensorMatch(value.source, tensor_spec(value.host, dynamic_dims)))
+            self.trace.guard(TensorMatch(value.source, tensor_spec(value.host, sizes, strides)))
 
     def note_result(self, result: object) -> None:
         """An operation has given this: AOTAutograd knows ragged sizes as symbols only, of which there are none here."""

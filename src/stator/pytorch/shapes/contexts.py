@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
 from stator.pytorch import internals
+from stator.pytorch.shapes.unbacked import symbols_of
 from stator.pytorch.tensors.classes import inner_tensors, is_traceable
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Origin, SymbolicContext
+    import sympy  # type: ignore[import-untyped]
 
-__all__ = ["Form", "constrain", "context_of", "form_of", "origin_of", "static_context"]
+    from stator.pytorch.types import Fake, Origin, SymbolicContext
+
+__all__ = ["Form", "constrain", "context_of", "form_of", "opened", "origin_of", "static_context"]
 
 
 class Form(NamedTuple):
@@ -32,12 +36,13 @@ def form_of(tensor: torch.Tensor) -> Form:
     return Form(tensor.dim(), base, {name: form_of(inner) for name, inner in inner_tensors(tensor).items()})
 
 
-def context_of(form: Form, origin: Origin, dims: dict[int, object]) -> SymbolicContext:
-    """The symbolic context of a tensor of which some dimensions are dynamic."""
+def context_of(form: Form, origin: Origin, dims: dict[int, object], strides: Collection[int] = ()) -> SymbolicContext:
+    """The symbolic context of a tensor of which some dimensions are dynamic, and the strides of some."""
     from torch.fx.experimental.symbolic_shapes import DimDynamic, StatefulSymbolicContext, SubclassSymbolicContext
 
     given = {
         "dynamic_sizes": [dims.get(i, DimDynamic.STATIC) for i in range(form.ndim)],
+        "dynamic_strides": [DimDynamic.DYNAMIC if i in strides else DimDynamic.INFER_STRIDE for i in range(form.ndim)],
         "tensor_source": origin,
         "view_base_context": form.base and context_of(form.base, internals.AttrSource(origin, "_base"), {}),
     }
@@ -48,6 +53,14 @@ def context_of(form: Form, origin: Origin, dims: dict[int, object]) -> SymbolicC
         for name, part in form.inner.items()
     }
     return SubclassSymbolicContext(**given, inner_contexts=inner)
+
+
+def opened(fake: Fake, context: SymbolicContext, dim: int) -> frozenset[sympy.Symbol]:
+    """The symbols that are there because a dimension of a fake tensor, or its stride, is dynamic."""
+    from torch.fx.experimental.symbolic_shapes import DimDynamic
+
+    found = symbols_of(fake.shape[dim])
+    return found | symbols_of(fake.stride(dim)) if context.dynamic_strides[dim] is DimDynamic.DYNAMIC else found
 
 
 def origin_of(name: str) -> Origin:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -13,6 +13,7 @@ from stator.guards.guard import TypeIs
 from stator.guards.source import ItemSource, LocalSource, Source
 from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
 from stator.pytorch.tensors.classes import is_wrapper
+from stator.pytorch.traced import Dims
 from stator.space.signals import Restart
 
 if TYPE_CHECKING:
@@ -31,25 +32,28 @@ _VARIES = "varies"
 _PAST_64_BITS = 1 << 63
 
 
-def dims(trace: Trace, value: TracedTensor) -> dict[int, object]:
-    """The dimensions that are to be symbols, with torch's kind of symbol."""
+_NONE = Dims({})
+
+
+def dims(trace: Trace, value: TracedTensor) -> Dims:
+    """What of an existing tensor is to be symbols."""
     tensor, source = value.host, value.source
     if source is None or source.is_constant or tensor.layout is not torch.strided or tensor.is_nested:
-        return {}
+        return _NONE
     if is_wrapper(type(tensor)):
-        return {}
+        return _NONE
     told = _told(trace, tensor, source) if is_told_of(trace) else {}
     kept = {dim for dim, dynamic in told.items() if not dynamic}
     fixed = _marks(tensor, "_dynamo_static_indices") | kept
     marked = _marks(tensor, "_dynamo_dynamic_indices", "_dynamo_unbacked_indices")
     marked |= (_marks(tensor, "_dynamo_weak_dynamic_indices") | set(told)) - kept
     if isinstance(tensor, torch.nn.Parameter) and not marked:
-        return {}
-    varying = _varying(trace, tensor, source)
-    if not marked and not varying and trace.dynamic is not True:
-        return {}
+        return _NONE
+    varying, strides = _varying(trace, tensor, source)
+    if not marked and not varying and not strides and trace.dynamic is not True:
+        return _NONE
     if trace.dynamic is False and not marked:
-        return {}
+        return _NONE
     from torch.fx.experimental.symbolic_shapes import DimDynamic
 
     found: dict[int, object] = {}
@@ -58,7 +62,7 @@ def dims(trace: Trace, value: TracedTensor) -> dict[int, object]:
             found[dim] = DimDynamic.DYNAMIC
         elif trace.dynamic is True and dim not in fixed:
             found[dim] = DimDynamic.DUCK
-    return found
+    return Dims(found, strides)
 
 
 def _told(trace: Trace, tensor: torch.Tensor, source: Source) -> dict[int, bool]:
@@ -98,19 +102,44 @@ def _marks(tensor: torch.Tensor, *names: str) -> set[int]:
     return {dim % tensor.dim() for dim in marks} if tensor.dim() else set()
 
 
-def _varying(trace: Trace, tensor: torch.Tensor, source: Source) -> set[int]:
-    """The dimensions whose size was another in an earlier trace of the same code; remembers this one's sizes."""
+def _varying(trace: Trace, tensor: torch.Tensor, source: Source) -> tuple[set[int], frozenset[int]]:
+    """The dimensions whose size, and those whose stride, was another in an earlier trace; remembers this one's."""
     if not trace.config.automatic_dynamic or trace.dynamic is False:
-        return set()
-    seen = trace.region_state.setdefault("sizes", {})
-    key = source.expr()
-    sizes: list[object] = list(tensor.shape)
+        return set(), frozenset()
+    key, now = source.expr(), Seen(tuple(tensor.shape), tensor.stride())
+    seen: dict[str, Seen] = trace.region_state.setdefault("tensors", {})
     before = seen.get(key)
-    if before is not None and len(before) == len(sizes):
-        sizes = [size if size == was else _VARIES for size, was in zip(sizes, before, strict=True)]
-    seen[key] = sizes
+    if before is not None and len(before.sizes) == len(now.sizes):
+        now = now.after(before)
+    seen[key] = now
     fixed = trace.region_state.get("fixed", ())
-    return {dim for dim, size in enumerate(sizes) if size is _VARIES and (key, dim) not in fixed}
+    kept = {dim for place, dim in fixed if place == key}
+    return set(now.other_sizes - kept), now.other_strides - kept
+
+
+class Seen(NamedTuple):
+    """The sizes and strides of a tensor in an earlier trace, and the dimensions in which any have been others."""
+
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    other_sizes: frozenset[int] = frozenset()
+    other_strides: frozenset[int] = frozenset()
+
+    def after(self, before: Seen) -> Seen:
+        """What is known now that these are met, and what was known before."""
+        every = range(len(self.sizes))
+        sizes = before.other_sizes.union(d for d in every if self.sizes[d] != before.sizes[d])
+        strides = before.other_strides.union(
+            d
+            for d in every
+            if self.strides[d] != before.strides[d] and not self._inner(d).intersection(before._inner(d))
+        )
+        return self._replace(other_sizes=sizes, other_strides=strides)
+
+    def _inner(self, dim: int) -> set[int]:
+        """The dimensions that fill a step of this one, as each does in a contiguous tensor."""
+        steps = [size * stride for size, stride in zip(self.sizes, self.strides, strict=True)]
+        return {d for d, step in enumerate(steps) if d != dim and step == self.strides[dim]}
 
 
 def note_first_call(state: dict[object, Any], code: CodeType, args: list[Host]) -> None:
@@ -124,14 +153,14 @@ def note_first_call(state: dict[object, Any], code: CodeType, args: list[Host]) 
 
 
 def _note(state: dict[object, Any], source: Source, host: Host) -> None:
-    if issubclass(type(host), torch.Tensor):
-        state.setdefault("sizes", {})[source.expr()] = list(host.shape)
+    if issubclass(type(host), torch.Tensor) and host.layout is torch.strided and not host.is_nested:
+        state.setdefault("tensors", {})[source.expr()] = Seen(tuple(host.shape), host.stride())
     elif type(host) in (int, float):
         state.setdefault("numbers", {})[source.expr()] = host
 
 
 def fixed(trace: Trace, places: list[tuple[str, int]]) -> Restart:
-    """Sizes, by their tensor's source and dimension, are to be numbers in all further traces: raised, it begins one."""
+    """The size and stride of these dimensions are to be numbers in all further traces: raised, it begins one."""
     trace.region_state.setdefault("fixed", set()).update(places)
     return Restart(0, errors.ForcedBreak(0))
 
@@ -189,7 +218,7 @@ def literal(trace: Trace, host: Host, source: Source) -> Value | None:
     """A number read from the frame that has varied (protocol.LITERAL_HOOKS)."""
     if type(host) not in (int, float) or trace.recorder is None or trace.recorder.shapes.reads_constants:
         return None
-    if not number_varies(trace, host, source) or host in (0, 1) or not math.isfinite(host):
+    if not number_varies(trace, host, source) or not math.isfinite(host):
         return None
     if type(host) is int and not -_PAST_64_BITS <= host < _PAST_64_BITS:
         return None  # operations refuse it

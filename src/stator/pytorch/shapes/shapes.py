@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,7 +20,7 @@ from stator.guards.source import CallSource, GetAttrSource, OffsetSource, SizeSo
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.shapes import dynamism, unbacked
-from stator.pytorch.shapes.contexts import Form, constrain, context_of, form_of, origin_of, static_context
+from stator.pytorch.shapes.contexts import Form, constrain, context_of, form_of, opened, origin_of, static_context
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.shapes.unbacked import sizes_of, symbols_of
 from stator.pytorch.tensors.tensor import TensorValue
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
     from stator.pytorch.interfaces import Recorder
-    from stator.pytorch.traced import TracedTensor, TracedValue
+    from stator.pytorch.traced import Dims, TracedTensor, TracedValue
     from stator.pytorch.types import (
         Fake,
         FakeOperand,
@@ -151,12 +151,12 @@ class Shapes:
         """Our source of an input, from its origin."""
         return self._sources[origin.local_name]
 
-    def context(self, value: TracedTensor, dims: dict[int, object]) -> SymbolicContext:
+    def context(self, value: TracedTensor, dims: dict[int, object], strides: Collection[int]) -> SymbolicContext:
         """The symbolic context of an existing tensor of which some dimensions are dynamic."""
         known = self._contexts.get(id(value))
         if known is None:
             host = value.host
-            known = context_of(form_of(host), self.origin(value), dims)
+            known = context_of(form_of(host), self.origin(value), dims, strides)
             constrain(known, dynamism.ranges(value.host))
             self._contexts[id(value)] = known
         return known
@@ -188,19 +188,20 @@ class Shapes:
             make = self._makers[id(value)] = functools.cache(described)
         return make
 
-    def fakify(self, value: TracedTensor, dims: dict[int, object] | None = None) -> Fake:
+    def fakify(self, value: TracedTensor, open_dims: Dims | None = None) -> Fake:
         """The fake tensor of an existing one."""
-        if dims:
+        if open_dims is not None:
             assert self.env is not None  # the mode knows of it now
         mode = self.recorder.fakes.executor.mode
-        if not dims:
+        if open_dims is None:
             return mode.of(value.host)
+        dims, strides = open_dims
         if internals.is_view(value.host):
             # A view's symbols would be entangled with those of its base: a plain tensor of the same shape is none.
             from torch.fx.experimental.symbolic_shapes import DimDynamic
 
             dims = {i: kind for i, kind in dims.items() if kind is not DimDynamic.DUCK} or dims
-        context = self.context(value, dims)
+        context = self.context(value, dims, strides)
         origin = self.origin(value)
         fake = mode.of(value.host, symbolic_context=context, source=origin)
         with torch.no_grad():
@@ -264,8 +265,8 @@ class Shapes:
             (self.source_of(origin).expr(), dim)
             for fake, origin, context in self._tracked
             if context is not None  # which numbers have none of
-            for dim, size in enumerate(fake.shape)
-            if symbols_of(size) & symbols
+            for dim in range(fake.dim())
+            if opened(fake, context, dim) & symbols
         ]
         if fixed:
             raise dynamism.fixed(self.recorder.trace, fixed)

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 import torch
 
 from stator._core import configure_tensors, read_tensor
-from stator.guards.tensor import KEY_WORDS, TensorFacts, TensorSpec, packed
+from stator.guards.tensor import KEY_WORDS, Dim, TensorFacts, TensorSpec
 from stator.pytorch import internals
 
 __all__ = ["COMPRESSED", "configure", "read_facts", "tensor_spec"]
@@ -61,15 +61,13 @@ def _extra(tensor: torch.Tensor, layout: Any) -> tuple[object, ...]:
     return extra if level < 0 else (*extra, "functorch level", level)
 
 
-def tensor_spec(tensor: torch.Tensor, dynamic_dims: Collection[int] = (), check_strides: bool = True) -> TensorSpec:
-    """What a guard expects of a tensor like this one.
-
-    The sizes of ``dynamic_dims`` are left open; a stride that is the product of an inner dimension's open size and
-    stride is expected to stay so.
-    """
+def tensor_spec(
+    tensor: torch.Tensor, open_sizes: Collection[int] = (), open_strides: Collection[int] = ()
+) -> TensorSpec:
+    """What a guard expects of a tensor like this one; the sizes and strides of some dimensions are left open."""
     facts = read_facts(tensor)
-    sizes = tuple(None if dim in dynamic_dims else size for dim, size in enumerate(facts.sizes))
-    strides = _expected_strides(facts, frozenset(dynamic_dims)) if check_strides and facts.strides is not None else None
+    sizes = _but(facts.sizes, open_sizes)
+    strides = None if facts.strides is None else _but(facts.strides, open_strides)
     dtype, device, layout, requires_grad, keys, _, _, extra = facts
     fields = (type(tensor), dtype, device, layout, requires_grad, keys, sizes, strides, extra)
     spec = _specs.get(fields)
@@ -96,26 +94,8 @@ def learn_kinds() -> None:
 _specs: WeakValueDictionary[tuple[Any, ...], TensorSpec] = WeakValueDictionary()
 
 
-def _expected_strides(facts: TensorFacts, dynamic: frozenset[int]) -> tuple[int, ...]:
-    sizes, strides = facts.sizes, facts.strides
-    assert strides is not None
-    expected = list(strides)
-    open_dims: set[int] = set(dynamic)  # dims whose size * stride is not a fixed number
-    for dim in sorted(range(len(sizes)), key=lambda d: (strides[d], -d)):
-        inner = next((d for d in open_dims if d != dim and sizes[d] * strides[d] == strides[dim]), None)
-        if inner is not None and not _depends(expected, inner, dim):
-            expected[dim] = packed(inner)
-            open_dims.add(dim)
-    return tuple(expected)
-
-
-def _depends(expected: list[int], dim: int, on: int) -> bool:
-    """Is the expectation of ``dim``'s stride made from ``on``'s?"""
-    while expected[dim] < 0:
-        dim = -1 - expected[dim]
-        if dim == on:
-            return True
-    return False
+def _but(numbers: tuple[int, ...], left_open: Collection[int]) -> tuple[Dim, ...]:
+    return tuple(None if dim in left_open else number for dim, number in enumerate(numbers))
 
 
 # --- where a TensorImpl keeps its metadata: found by experiment, so that no header of torch is needed ---------------
