@@ -62,7 +62,7 @@ class Breaking(Net):
 ONES = torch.ones(3)
 CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...], str]] = {
     "size": (scale, (ONES,), (torch.ones(4),), "size 0 of `x` was 3, is 4"),
-    "rank": (scale, (ONES,), (torch.ones(4, 2),), "`x` had 1 dimensions, has 2"),
+    "rank": (scale, (ONES,), (torch.ones(4, 2),), "the number of dimensions of `x` was 1, is 2"),
     "stride": (scale, (torch.ones(2, 3),), (torch.ones(3, 2).t(),), "the strides of `x` were (3, 1), are (1, 2)"),
     "dtype": (scale, (ONES,), (ONES.double(),), "the dtype of `x` was torch.float32, is torch.float64"),
     "device": (scale, (ONES,), (ONES.to("meta"),), "the device of `x` was cpu, is meta"),

@@ -97,7 +97,7 @@ def _match(dims: tuple[int, ...] | None, expected: tuple[Dim, ...]) -> bool:
 
 def _size_change(name: str, was: tuple[Dim, ...], now: tuple[int, ...]) -> tuple[str, str]:
     if len(was) != len(now):
-        return f"`{name}` had {len(was)} dimensions, has {len(now)}", ""
+        return f"the number of dimensions of `{name}` was {len(was)}, is {len(now)}", ""
     dims = [dim for dim, size in enumerate(was) if size not in (None, now[dim])]
     changes = [f"size {dim} of `{name}` was {was[dim]}, is {now[dim]}" for dim in dims]
     given = dims[0] if len(dims) == 1 else dims
