@@ -7,9 +7,11 @@ import enum
 import math
 import pickle
 from collections import Counter, OrderedDict, defaultdict, deque
+from types import ModuleType
 
 import pytest
 
+from stator.guards.base import show
 from stator.guards.guard import (
     CodeIs,
     Distinct,
@@ -389,3 +391,14 @@ def test_no_two_kinds_are_equal():
     assert IdIs(X, int) != TypeIs(X, int)
     assert Equals(X, 1) != Equals(X, True)
     assert KeysAre(X, (1,)) != KeysAre(X, (True,))
+
+
+def test_the_text_for_an_object_runs_none_of_the_programs_code():
+    class Asked:
+        __class__ = property(lambda self: pytest.fail("was asked"))
+        __repr__ = lambda self: pytest.fail("was asked")  # noqa: E731
+
+    module = ModuleType("part")
+    module.__spec__ = Asked()
+    texts = [show(thing) for thing in (Asked(), Asked, module, slice(Asked()), (Asked(), 1), memoryview(b""))]
+    assert texts == ["an Asked", "Asked", "the module part", "a slice", "(an Asked, 1)", "a memoryview"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections import OrderedDict, deque
-from types import CodeType, FunctionType, MappingProxyType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, ClassVar, NamedTuple
 
 from stator._core import OPERATIONS
 
 from .naming import PLAIN, Names
-from .raw import is_heap_type, present_dict
+from .raw import is_heap_type, own_qualname, present_dict
 from .source import CallInputs, LoadError, Source
 
 __all__ = ["KINDS", "Change", "Guard", "Where", "short_name", "show", "with_article"]
@@ -117,17 +116,21 @@ class Guard:
 def show(obj: object) -> str:
     """A short text for an object, running no code of the user's."""
     kind = type(obj)
-    if isinstance(obj, (type, FunctionType)):
-        return short_name(obj.__qualname__)
+    if issubclass(kind, type):
+        return short_name(own_qualname(obj))  # type: ignore[arg-type]
+    if kind is FunctionType:
+        return short_name(obj.__qualname__)  # type: ignore[attr-defined]
+    if kind is ModuleType:
+        return f"the module {(present_dict(obj) or {}).get('__name__')}"
     if kind is tuple:
         shown = ", ".join(map(show, obj[:_MOST_SHOWN]))  # type: ignore[index]
         return f"({shown}{',' if len(obj) == 1 else ''})" if len(obj) <= _MOST_SHOWN else f"({shown}, ...)"  # type: ignore[arg-type]
     if issubclass(kind, enum.Enum):
         return f"{short_name(kind.__qualname__)}.{(present_dict(obj) or {}).get('_name_')}"
-    if not is_heap_type(kind) and kind not in _CONTAINERS:
+    if not is_heap_type(kind) and not kind.__flags__ & _HAVE_GC:
         text = repr(obj)
         return text if len(text) <= 80 else text[:77] + "..."
-    return with_article(short_name(kind.__qualname__))
+    return with_article(short_name(own_qualname(kind)))
 
 
 def short_name(qualname: str) -> str:
@@ -152,5 +155,5 @@ def _missing(sources: tuple[Source, ...], call: CallInputs) -> Source:
 
 
 _MOST_SHOWN = 8
-#: types without Python code whose text has that of their elements in it
-_CONTAINERS = frozenset((list, dict, set, frozenset, deque, OrderedDict, MappingProxyType))
+#: `Py_TPFLAGS_HAVE_GC`: its objects may hold others, whose code `repr` would run
+_HAVE_GC = 1 << 14
