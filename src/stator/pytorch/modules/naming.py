@@ -15,7 +15,7 @@ from stator.pytorch import internals
 if TYPE_CHECKING:
     from stator.guards.source import CallInputs, Source
 
-_TABLES = ("._modules", "._parameters", "._buffers")
+_TABLES = tuple(f".{table}" for table in internals.MODULE_MEMBERS)
 
 
 def _step(source: Source, name_of: Callable[[Source], str]) -> str | None:

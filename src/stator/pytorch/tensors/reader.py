@@ -81,7 +81,7 @@ def learn_kinds() -> None:
         inference = torch.zeros(1, dtype=torch.complex64)
     kinds = (
         (plain.conj(), "conjugated lazily"),
-        (torch._neg_view(plain), "negated lazily"),
+        (internals.neg_view(plain), "negated lazily"),
         (inference, "of inference"),
     )
     for tensor, told in kinds:
