@@ -60,9 +60,10 @@ def record_call(recorder: Recorder, call: Call) -> Value:
 
 def _is_ordinary(recorder: Recorder, call: Call) -> bool:
     """Whether the operation has failed as it must know a size in a tensor that is assumed to be neither 0 nor 1 now."""
-    undecided: Any = recorder.fakes.executor.undecided
-    assertions = recorder.trace.extension(Assertions)
-    return undecided is not None and assertions.assume_ordinary(undecided.cond, call.operands)
+    undecided: Any = recorder.fakes.executor.undecided if recorder.shapes.begun else None
+    if undecided is None:
+        return False
+    return recorder.trace.extension(Assertions).assume_ordinary(undecided.cond, call.operands)
 
 
 def _outcome(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
