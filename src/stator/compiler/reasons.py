@@ -7,7 +7,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
 from stator._core import Entry
-from stator.guards.base import Change, short_name
+from stator.guards.base import Change, name_and_place
 from stator.guards.naming import FORWARDERS, Called, names_of
 from stator.guards.source import CallInputs, ItemSource
 from stator.report.stats import STATS, RecompileRecord
@@ -16,7 +16,7 @@ from stator.space.host_types import Host
 if TYPE_CHECKING:
     from stator.guards.program import GuardProgram
 
-__all__ = ["place_of", "reason_for", "told_again"]
+__all__ = ["reason_for", "told_again", "wrapped"]
 
 #: how many of the latest changes a message tells
 _MOST_TOLD = 4
@@ -29,13 +29,8 @@ def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -
     names = names_of(code, call)
     guard = program.reference.failing(call)
     change = Change("the guards hold now") if guard is None else guard.explain(call, names)
-    where = place_of(code if names.called is None else names.called.code)
+    where = name_and_place(code if names.called is None else names.called.code)
     return RecompileRecord(where, change.text, "" if guard is None else guard.place(), change.advice)
-
-
-def place_of(code: CodeType) -> str:
-    """A function as messages name it."""
-    return f"{short_name(code.co_qualname)} ({code.co_filename}:{code.co_firstlineno})"
 
 
 def told_again(reason: RecompileRecord, text: str) -> str:

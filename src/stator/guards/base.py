@@ -12,7 +12,7 @@ from .naming import PLAIN, Names
 from .raw import is_heap_type, own_qualname, present_dict
 from .source import CallInputs, LoadError, Source
 
-__all__ = ["KINDS", "Change", "Guard", "Where", "short_name", "show", "with_article"]
+__all__ = ["KINDS", "Change", "Guard", "Where", "name_and_place", "short_name", "show", "with_article"]
 
 #: where in the user's program the assumption was made: "file.py:12", or (code, line) turned into text when asked
 Where = str | tuple[CodeType, int] | None
@@ -136,6 +136,11 @@ def show(obj: object) -> str:
 def short_name(qualname: str) -> str:
     """A qualified name as it is where it is defined: without the functions around it."""
     return qualname.rpartition("<locals>.")[2]
+
+
+def name_and_place(code: CodeType) -> str:
+    """A function as messages name it."""
+    return f"{short_name(code.co_qualname)} ({code.co_filename}:{code.co_firstlineno})"
 
 
 def with_article(name: str) -> str:

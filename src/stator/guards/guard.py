@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from stator._core import runs_its_code
 
-from .base import Change, Guard, Where, short_name, show, with_article
+from .base import Change, Guard, Where, name_and_place, short_name, show, with_article
 from .equality import plain_key, same_value
 from .expression import Expression
 from .naming import Names
@@ -302,10 +302,10 @@ class CodeIs(_OneSource[CodeType]):
     def changed(self, names: Names, obj: object) -> Change:
         name = names.quoted(self.source)
         if type(obj) is not FunctionType or not runs_its_code(obj):
-            return _was_and_is(name, _place_of(self.expected), show(obj))
+            return _was_and_is(name, name_and_place(self.expected), show(obj))
         if obj.__code__ is self.expected:
             return Change(f"{name} is a function of another module")
-        return _was_and_is(name, _place_of(self.expected), _place_of(obj.__code__))
+        return _was_and_is(name, name_and_place(self.expected), name_and_place(obj.__code__))
 
     def lower(self) -> tuple[int, object]:
         return 0, (self.expected, self.globals_)
@@ -510,10 +510,6 @@ def _key_changed(names: Names, source: Source, key: object, verb: str) -> Change
     if owner is not None:
         return Change(f"{names.quoted(owner)} {verb} the attribute `{key}`")
     return Change(f"{names.quoted(source)} {verb} the key {show(key)}")
-
-
-def _place_of(code: CodeType) -> str:
-    return f"{short_name(code.co_qualname)} ({code.co_filename}:{code.co_firstlineno})"
 
 
 def _is_plain(obj: object) -> bool:
