@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from stator.controls.breaks import break_is_error
 from stator.host import collector
 from stator.interp.beginning import refusal
 from stator.interp.trace import Trace
-from stator.report.stats import STATS, BreakRecord
+from stator.report.events import EVENTS, Broke
 from stator.space.signals import BreakHere, DoFirst, NearRecursionLimit, Restart
 from stator.space.value import Raised, Unsupported
 
@@ -54,14 +53,14 @@ class FrameCompiler:
 
     def compile(self) -> Entry | None:
         """Make the entry, and put it into the cache; None to run the frame as it is this time."""
-        started, limit = time.perf_counter(), sys.getrecursionlimit()
-        backend_before = STATS.backend_seconds
-        try:
-            return self._restarting()
-        finally:
-            if sys.getrecursionlimit() != limit:  # a module that the tracer or a backend has imported raises it
-                sys.setrecursionlimit(limit)
-            STATS.add_seconds(time.perf_counter() - started, STATS.backend_seconds - backend_before)
+        limit = sys.getrecursionlimit()
+        with EVENTS.compiling(self.code) as outcome:
+            try:
+                outcome.entry = self._restarting()
+            finally:
+                if sys.getrecursionlimit() != limit:  # a module that the tracer or a backend has imported raises it
+                    sys.setrecursionlimit(limit)
+        return outcome.entry
 
     def _restarting(self) -> Entry | None:
         """Trace, and trace again with what the trace before has found out."""
@@ -135,7 +134,7 @@ class FrameCompiler:
             return self._give_up(trace, failure.brk.reason)
         entry = make_entry(region, trace, code, residual)
         if broke is not None:
-            STATS.broke(BreakRecord(broke.code, broke.reason, trace.breaks.where()))
+            EVENTS.broke(Broke(broke, trace.breaks.where(), tuple(trace.breaks.user_stack())))
         return entry
 
     def _run(self, trace: Trace, program: Program, frame: Frame) -> tuple[Residual, Break | None]:

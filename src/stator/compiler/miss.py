@@ -9,6 +9,7 @@ from stator._core import CodePolicy, Entry, Region, call_with_tracing, set_code_
 from stator.bytecode.continuation import is_continuation
 from stator.compiler import mark_models
 from stator.compiler.compile_frame import FrameCompiler
+from stator.compiler.decision import keep_decision
 from stator.compiler.reasons import reason_for
 from stator.compiler.region import ALONE, forget_all
 from stator.controls import resets
@@ -51,7 +52,7 @@ def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[H
         return ALONE
     whole = decided_by_function(code, function)
     if whole is not None:
-        return compile_region.keep_decision(code, whole)
+        return keep_decision(compile_region, code, whole)
     if code is not compile_region.root and not worth_tracing(code):
         alone = is_machinery(code)
         set_code_policy(code, CodePolicy.RUN_RECURSIVELY if alone else CodePolicy.SKIP)

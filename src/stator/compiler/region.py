@@ -18,17 +18,16 @@ from stator.compiler import pool
 from stator.compiler.pool import Pool
 from stator.compiler.reasons import reason_for, told_again, wrapped
 from stator.controls.dynamo_config import under_torchs
-from stator.guards.guard import Predicate
 from stator.guards.program import compile_guards
-from stator.guards.source import FunctionSource
-from stator.interp.policy import is_left_alone, is_run_as_it_is, runs_whole, worth_tracing
-from stator.report.stats import STATS, BreakRecord, RecompileRecord
+from stator.interp.policy import runs_whole, worth_tracing
+from stator.report.events import EVENTS, Broke
 from stator.space.host_types import Host, HostCallable
 
 if TYPE_CHECKING:
     from stator.config import Config
     from stator.errors import Break
     from stator.guards.base import Guard
+    from stator.report.stats import RecompileRecord
 
 #: the program's own warnings and what it has put in place of sys.stderr are left alone
 LOG = logging.getLogger("stator")
@@ -165,7 +164,7 @@ class CompileRegion:
             if count >= limit:
                 self._limit_reached(code, config, (name, limit), reason)
                 return False
-        STATS.recompiled(reason)
+        EVENTS.recompiled(reason)
         return True
 
     def adopt(self, code: CodeType, function: Host, args: list[Host], config: Config) -> Entry | None:
@@ -196,7 +195,7 @@ class CompileRegion:
             raise errors.RecompileLimitError(told_again(reason, f"{text}. What has changed:"))
         self._over_limit.keep(unvaried(code), True)
         brk = errors.RecompileLimit(reason.where.partition(" (")[0], most, reason.reason)
-        STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
+        EVENTS.broke(Broke(brk, f"{code.co_filename}:{code.co_firstlineno}"))
         LOG.warning("%s", told_again(reason, f"{text}, and runs as ordinary Python now. What has changed:"))
 
     def runs_out(self, code: CodeType) -> None:
@@ -218,7 +217,7 @@ class CompileRegion:
         brk = errors.FrameGivenUp(code.co_qualname, why)
         if self.fullgraph:
             raise brk.error(where=f"{code.co_filename}:{code.co_firstlineno}")
-        STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
+        EVENTS.broke(Broke(brk, f"{code.co_filename}:{code.co_firstlineno}"))
         if is_suspendable(code):
             set_code_policy(code, CodePolicy.SKIP)
             return None
@@ -232,16 +231,6 @@ class CompileRegion:
         """Whether a call of the code that is not one graph runs as ordinary Python, with all that it calls."""
         return runs_whole(code)
 
-    def keep_decision(self, code: CodeType, alone: bool) -> Entry:
-        """Frames of a code that many functions share run as ordinary Python: what was decided for one of the functions
-        is an entry for all of which the same is decided, so that it is not asked for in Python at each call."""
-        ask, text = (is_left_alone, "is left alone") if alone else (is_run_as_it_is, "is run as it is")
-        source = FunctionSource()
-        entry = Entry(compile_guards([Predicate((source,), ask, f"{source.expr()} {text}")]), None)
-        entry.alone = alone
-        self.add(code, entry)
-        return entry
-
     def leave_to(self, other: str, code: CodeType) -> Entry | None:
         """This once, the frame runs as ordinary Python, and so does all that it calls: another tracer is at work.
 
@@ -252,7 +241,7 @@ class CompileRegion:
         seen = self.state_of(code).setdefault("left to", set())
         if other not in seen and (code is self.root or worth_tracing(code)):
             seen.add(other)
-            STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
+            EVENTS.broke(Broke(brk, f"{code.co_filename}:{code.co_firstlineno}"))
         return None if is_continuation(code) else ALONE
 
     def codes(self) -> list[CodeType]:

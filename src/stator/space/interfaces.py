@@ -230,6 +230,7 @@ class CompileRegion(Protocol):
     """A `stator.compile()` call; see `stator.compiler.region.CompileRegion`."""
 
     backend: Host
+    asked: tuple[Host, str | None, dict[str, Host]]
     fullgraph: bool
 
 
