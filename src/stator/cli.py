@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from stator import __version__
-from stator.commands import codes, doctor, run, slots, why
+from stator.commands import codes, doctor, explain, run, slots, why
 
 COMMANDS = (
     doctor,
@@ -14,6 +14,7 @@ COMMANDS = (
     why,
     slots,
     run,
+    explain,
 )
 
 
