@@ -184,6 +184,13 @@ def is_continuation(code: CodeType) -> bool:
     return _origins.find(code) is not None
 
 
+def resume_line(code: CodeType) -> int:
+    """The line of the original at which a continuation goes on; 0 for any other code."""
+    origin = _origins.find(code)
+    original = None if origin is None else origin.original()
+    return 0 if origin is None or original is None else decode(original).instrs[origin.place.at].line or 0
+
+
 def in_prologue(code: CodeType, index: int) -> bool:
     """Whether the instruction belongs to a continuation's prologue, so that there is no continuation at it."""
     origin = _origins.find(code)

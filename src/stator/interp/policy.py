@@ -86,7 +86,11 @@ def worth_tracing(code: CodeType) -> bool:
 
 def is_library(code: CodeType) -> bool:
     """Whether code is the standard library's, or in one of `SKIPPED`: no line that a user would look at."""
-    name = code.co_filename
+    return is_library_file(code.co_filename)
+
+
+def is_library_file(name: str) -> bool:
+    """The same of a file."""
     if name.startswith(tuple(SKIPPED)):
         return True
     return name.startswith(_STDLIB) and not any(part in name for part in _SITE) and os.sep + "test" + os.sep not in name
