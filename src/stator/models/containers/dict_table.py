@@ -258,6 +258,8 @@ class Table:
     def put(self, space: Space, key: Host, key_value: Value, item: Value) -> None:
         """`d[key] = item`."""
         key = self._grounded(space, key)
+        if self.source is not None and type(key) is str:
+            space.trace.effects.assigned.append(self.item_source(key))
         if not self.complete and self._direct(key):
             self._put_overlay(key, key_value, item)
             return

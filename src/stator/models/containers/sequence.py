@@ -105,6 +105,11 @@ class Sequence(ExtensibleValue):
         return items if self._attrs is None and not self._slots else (*items, *held_attributes(self))
 
     @property
+    def changed(self) -> bool:
+        """Whether the traced program has changed this existing one."""
+        return False
+
+    @property
     def slots(self) -> dict[Host, Value | None]:
         """Variables in `__slots__` that the traced program has set (or, with None, deleted), by their descriptor."""
         if self._slots is None:
@@ -173,6 +178,10 @@ class Sequence(ExtensibleValue):
         key = key.force()
         if is_slice(key):
             return self.build(self.items[slice_of(space, key)])
+        if self.source is not None and not self.changed:
+            selected = key.select(space, self, self.kind.__getitem__)
+            if selected is not None:
+                return selected
         index = self.position(space, key)
         if index >= 0:
             found = self.item(index)
