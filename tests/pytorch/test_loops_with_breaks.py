@@ -126,6 +126,14 @@ def comprehension_of_numbers(x, layers):
     return torch.stack([layers[i](x) for i in range(len(layers))])
 
 
+def until_there_are_enough(x, layers):
+    results = [x]
+    while len(results) <= len(layers):
+        results.append(torch.relu(results[-1] * 0.5 + 1))
+        stator.graph_break()
+    return torch.cat(results)
+
+
 def recursion(x, layers, i=0):
     if i == len(layers):
         return x
@@ -159,6 +167,7 @@ def over_a_tree(x, layers, depth=3):
 
 
 FORMS = {
+    until_there_are_enough: 4,
     recursion: 4,
     recursion_with_more_to_do: 4,
     recursion_in_a_function: 6,

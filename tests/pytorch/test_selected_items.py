@@ -141,3 +141,39 @@ def test_gradients_of_the_selected_parameters():
     for i in range(6):
         compiled(torch.ones(2, 3), i).backward()
         assert all((layer.weight.grad is not None) is (n <= i) for n, layer in enumerate(layers))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_length_that_varies_is_a_symbol(backend):
+    def act(x, items):
+        before = len(items)
+        items.append(before)
+        return x * len(items) + before, not items, items[-1], items[-2] if before else None
+
+    x = torch.ones(3)
+    calls = [(x, [1.5 * k for k in range(n)]) for n in (3, 4, 5, 9, 30, 1, 0)]
+    assert results_of(act, calls, backend) <= 4  # for 0, where another branch is taken, one more
+    assert results_of(lambda x, items: x * len(items), [(x, dict.fromkeys(range(n))) for n in range(2, 9)]) == 2
+    program = lambda x, items: x * len(items) * (items[-1] + items[-3])  # noqa: E731
+    assert results_of(program, [(x, range(n)) for n in (3, 4, 5)]) == 3
+
+
+def test_a_truth_that_is_a_length():
+    def act(x, queue):
+        total = x
+        while queue:
+            total = total + queue.pop()
+            stator.graph_break()
+        return total if not queue else None
+
+    x = torch.ones(3)
+    assert results_of(act, [(x, [1.5] * n) for n in (0, 1, 2, 3, 4, 5)]) <= 20
+    assert results_of(lambda x, items: x + 1 if items else x, [(x, [1] * n) for n in (2, 3, 4, 9, 0, 7)]) == 2
+
+
+def test_a_length_and_then_the_items():
+    def act(x, items):
+        return x * len(items) + sum(items) + len(items), items[-1], items[len(items) - 1]
+
+    x = torch.ones(3)
+    results_of(act, [(x, [1.5 * k for k in range(n)]) for n in (3, 4, 5, 3, 4)])
