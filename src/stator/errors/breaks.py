@@ -535,6 +535,6 @@ class BackendFailed(Break):
     code = "SB0602"
     title = "the backend failed"
     template = "backend '{backend}' {why}"
-    hint = 'compile with backend="eager", then "aot_eager": the first one that fails has the defect'
+    hint = "compile with backend='eager', then 'aot_eager': the first one that fails has the defect"
     backend: str
     why: str
