@@ -189,3 +189,19 @@ def test_what_cannot_be_undone_breaks() -> None:
     assert observed(stator.compile(program, backend="eager"), numbers) == expected
     assert expected[1][2] == ["noted", "noted"]
     assert stator.stats().graph_breaks > 0
+
+
+def into_both(x: Any, total: Any) -> Any:
+    total.add_(1)
+    n = (x > 5).sum().item()
+    torch._check(n != 0)
+    return total + n
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_inputs_share_is_written_once(backend: str) -> None:
+    for size in (3, 4, 5):
+        x = torch.ones(size)
+        with pytest.raises(RuntimeError, match="Expected cond to be True"):
+            stator.compile(into_both, backend=backend)(x, x.detach())
+        assert torch.equal(x, torch.full((size,), 2.0))

@@ -1,15 +1,17 @@
-"""Branches on what is computed of integers that were there before: guarded, until they have gone both ways."""
+"""Branches on what is computed of integers, and of what objects hold, that was there before: guarded, until they have
+gone both ways."""
 
 from __future__ import annotations
 
 import copy
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import pytest
 import torch
 
 import stator
-from tests.pytorch.gradients import BACKENDS, alike
+from tests.pytorch.gradients import BACKENDS, alike, vector
 
 
 def inputs(n: int) -> tuple[torch.Tensor, ...]:
@@ -52,6 +54,65 @@ def loop(x: Any, ids: Any) -> Any:
             break
         x = x * 2
     return x
+
+
+class Tableau(NamedTuple):
+    """The coefficients of a solver, as libraries have them."""
+
+    alpha: torch.Tensor
+    weights: list[torch.Tensor]
+
+
+class Solver:
+    """Holds coefficients and a step, which changes."""
+
+    def __init__(self) -> None:
+        self.tableau = Tableau(torch.tensor([0.2, 0.3, 1.0]), [torch.tensor([0.5]), torch.tensor([1.5, 0.0])])
+        self.step = torch.tensor(0.5)
+
+
+def coefficients(solver: Solver, x: Any) -> Any:
+    for alpha in solver.tableau.alpha:
+        x = x * 2 if alpha == 1.0 else x + alpha
+    return x if solver.tableau.weights[1][-1] == 0 else -x
+
+
+def step(solver: Solver, x: Any) -> Any:
+    return x * 2 if torch.isfinite(solver.step) else x + 1
+
+
+def passed(solver: Solver, x: Any) -> Any:
+    return x * 2 if solver.step < x.detach().sum() else x + 1
+
+
+def written(solver: Solver, x: Any) -> Any:
+    solver.step.mul_(float("inf"))
+    return x * 2 if torch.isfinite(solver.step) else x + 1
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("program", [coefficients, step])
+def test_floats_that_an_object_holds_are_guarded(program: Any, backend: str) -> None:
+    solver = Solver()
+    alike(lambda: ((lambda x: program(solver, x)), []), vector, backend=backend, sizes=(3, 5, 7), breaks=0)
+    compiled = stator.compile(program, backend=backend)
+    for number in (1.0, 0.5, math.nan, 1.0, math.inf, 2.0):
+        solver.step.fill_(number)
+        solver.tableau.alpha[1] = number
+        wanted = program(solver, torch.ones(3))
+        torch.testing.assert_close(compiled(solver, torch.ones(3)), wanted, rtol=0, atol=0, equal_nan=True)
+    solver.tableau.weights[1][-1] = 1
+    assert torch.equal(compiled(solver, torch.ones(3)), program(solver, torch.ones(3)))
+    assert stator.stats().graphs <= 9
+
+
+@pytest.mark.parametrize("program", [passed, written])
+def test_floats_that_are_passed_or_written_are_not(program: Any) -> None:
+    solver, other = Solver(), Solver()
+    compiled = stator.compile(program, backend="eager")
+    for factor in (1, -1, 1):
+        assert torch.equal(compiled(solver, factor * torch.ones(3)), program(other, factor * torch.ones(3)))
+    assert {b.code for b in stator.stats().breaks} == {"SB0201"}
 
 
 PROGRAMS = [any_of, number, truth, combined, left_operand, without_gradients, loop]

@@ -26,10 +26,10 @@ _PARTS = {
     "modules": ("module_hooks", "naming", "optim", "recurrent", "scripted"),
     "sequences": ("calls",),
     "objects": ("storages",),
-    "shapes": ("functions",),
     "state": ("annotations", "random_state", "generators", "saved_hooks"),
     "subclasses": ("construction", "examination", "new_wrapper", "own_functions"),
     "tensors": ("byte_conditions", "checks", "outcomes", "subclass"),
+    "shapes": ("functions", "ordinary"),
 }
 
 

@@ -12,7 +12,7 @@ from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.graph.operation import Operation
 from stator.pytorch.graph.refusals import refuse_misplaced, refuse_read, refuse_rigid, unchecked
-from stator.pytorch.shapes.assertions import Assertions
+from stator.pytorch.shapes.ordinary import OrdinarySizes
 from stator.pytorch.state.generators import draw, drawn_from
 from stator.pytorch.tensors.failures import real_warnings
 from stator.pytorch.tensors.latent import rely_on_all, rely_on_autograd, rely_on_place_in_storage, told_by_guard
@@ -63,7 +63,7 @@ def _is_ordinary(recorder: Recorder, call: Call) -> bool:
     undecided: Any = recorder.fakes.executor.undecided if recorder.shapes.begun else None
     if undecided is None:
         return False
-    return recorder.trace.extension(Assertions).assume_ordinary(undecided.cond, call.operands)
+    return recorder.trace.extension(OrdinarySizes).neither_0_nor_1(undecided.cond, call.operands)
 
 
 def _outcome(recorder: Recorder, call: Call, operation: Operation) -> Outcome:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 #: tensors, their copies (or what the core has kept), versions, what shows their shapes, the state of the generators
 Kept: TypeAlias = tuple[Any, ...]
 
-__all__ = ["Copies", "Recovery", "can_be_undone", "only_contents", "recovery"]
+__all__ = ["Copies", "Recovery", "can_be_undone", "recovery", "undone_for_certain", "within_limit"]
 
 
 class Copies:
@@ -159,10 +159,11 @@ def recovery(recorder: Recorder, located: Located | None, writer: Writer, *, che
     in_order = located is not None and not located.asserts_late
     if in_order and not effects.exposed and not effects.inert and not checked:
         return _early(located, writer)
-    if not effects.written or (recorder.writes_last and not checked):
+    writes_last = located is None and recorder.writes_last  # where inputs overlap, the graph runs in its order
+    if not effects.written or (writes_last and not checked):
         return Recovery(f"{writer.const(saved)}()", writer.const(restore)) if effects.random else Recovery()
     must = checked or effects.asserting
-    if located is None and not must and _bytes(effects.written) > recorder.trace.config.undo_limit:
+    if located is None and not must and not within_limit(recorder):
         return None
     if not all(_can_be_put_back(value) for value in effects.written):
         return _early(located, writer)
@@ -196,8 +197,18 @@ def _suit_locks(recorder: Recorder) -> None:
             section.give_up()
 
 
-def only_contents(value: TracedTensor) -> bool:
-    """Whether all that a graph changes of an existing tensor are its elements: a copy puts them back for certain."""
+def undone_for_certain(recorder: Recorder) -> bool:
+    """Whether copies put back all that the graph does, also when it has run to its end."""
+    return not recorder.effects.acts and all(map(_only_contents, recorder.effects.written))
+
+
+def within_limit(recorder: Recorder) -> bool:
+    """Whether what the graph writes is worth a copy before each run."""
+    return _bytes(recorder.effects.written) <= recorder.trace.config.undo_limit
+
+
+def _only_contents(value: TracedTensor) -> bool:
+    """Whether all that a graph changes of an existing tensor are its elements."""
     host = value.host
     plain = _can_be_put_back(value) and not (host.requires_grad or value.requires_grad or host.is_inference())
     return plain and not _is_reshaped(value)

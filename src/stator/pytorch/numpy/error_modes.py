@@ -11,7 +11,8 @@ from stator.guards.interned import Interned
 from stator.guards.source import ConstSource
 from stator.pytorch.numpy import float_flags
 from stator.pytorch.numpy.array_calls import numpy_dtype
-from stator.pytorch.numpy.error_check import GIVEN_UP
+from stator.pytorch.numpy.error_check import ASSUMPTION
+from stator.pytorch.reliance import is_doubted
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.warning_trap import is_redirected, left_to_run_time, shows
@@ -82,7 +83,7 @@ def _refusal(trace: Trace, kind: str | None, modes: dict[str, str]) -> str | Non
         return "nothing in its result tells whether it has met floating-point errors"
     if modes["under"] != "ignore":
         return "nothing in its result tells whether it has met an underflow"
-    if GIVEN_UP in trace.region_state:
+    if is_doubted(trace, ASSUMPTION):
         return "floating-point errors have been met repeatedly"
     if not trace.root.repeatable or recorder.effects.acts or recorder.nodes.graph is not recorder.nodes.whole:
         return "it may meet floating-point errors where the frame cannot run again"

@@ -18,16 +18,13 @@ import torch
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.fake.metadata import expression_of
 from stator.pytorch.graph.undo import can_be_undone
 from stator.pytorch.shapes.symbols import SymValue, compute
-from stator.pytorch.shapes.unbacked import symbols_of
 from stator.pytorch.tensors.lowering import Call, Operand
 from stator.space.signals import Restart
 from stator.space.value import Constant
 
 if TYPE_CHECKING:
-    import sympy  # type: ignore[import-untyped]
     import torch.fx
 
     from stator.pytorch.interfaces import Recorder
@@ -61,23 +58,6 @@ class Assertions:
         recorder.record(call)
         self.step = self.step or self.trace.steps
         return True
-
-    def assume_ordinary(self, condition: sympy.Basic, operands: list[Value]) -> bool:
-        """An operation asks of a size whether it is 0 or 1: take for granted that it is neither; False if it cannot be.
-
-        So `interpolate` asks for the distance of the corners, which a side of one pixel does not have.
-        """
-        if len(condition.free_symbols) != 1:
-            return False
-        (symbol,) = condition.free_symbols
-        for size in operands:
-            if not isinstance(size, SymValue) or symbols_of(size.number) != {symbol}:
-                continue
-            numbers = [n for n in range(2, 10) if expression_of(size.number).subs(symbol, n) > 1]
-            if len({condition.subs(symbol, n) for n in numbers}) == 1:
-                more = compute(self.trace.space, operator.gt, [size, Constant(1)])
-                return more.symbolic and self.assume(more)
-        return False
 
     def confirm(self) -> None:
         """The trace is over: make sure that what its graph does can be undone after the event."""

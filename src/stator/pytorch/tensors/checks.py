@@ -3,8 +3,9 @@
 `if not valid.all(): raise ValueError(...)` and `assert valid.all()` need not break the graph, nor need `if not
 is_valid(x): raise …` where the function returns `bool(valid.all())` (`Trace.truth`). The tensor becomes one more
 result of the graph; should it be otherwise, or should the graph fail, random numbers are put back and the whole frame
-runs again as ordinary Python, which raises the error the program means. That is sound as long as the graph does
-nothing but compute: a trace that turns out to write to existing tensors is made again, with a break at the branch.
+runs again as ordinary Python, which raises the error the program means. That is sound as long as all that the graph
+does can be undone: a trace of which that turns out not to be so, or only by large copies, is made again, with a break
+at the branch.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import torch
 from stator import errors
 from stator.interp.branches import BRANCH_HOOKS
 from stator.pytorch import internals
+from stator.pytorch.graph.undo import undone_for_certain, within_limit
 from stator.pytorch.shapes.assertions import Assertions, condition_of
 from stator.pytorch.tensors.calls import function_handler
 from stator.pytorch.tensors.recording import record_method
@@ -69,7 +71,7 @@ class Checks:
     def assume(self, value: TensorValue, truth: bool) -> bool:
         """Take the truth of a tensor for granted; False where that cannot be."""
         recorder: Recorder = self.trace.recorder
-        if not self.trace.root.repeatable or acts(recorder):
+        if not self.trace.root.repeatable or not _is_undone(recorder):
             return False
         # A copy, for the tensor may be changed later on.
         snapshot = record_method(self.trace.space, "clone", value)
@@ -79,7 +81,7 @@ class Checks:
 
     def confirm(self) -> None:
         """The trace is over: make sure that its graph can be thrown away after the event."""
-        if self.assumed and acts(self.trace.recorder):
+        if self.assumed and not _is_undone(self.trace.recorder):
             raise Restart(self.step, errors.DataDependentBranch())
 
     def expressions(self, writer: Writer) -> list[str]:
@@ -87,8 +89,8 @@ class Checks:
         return [writer.expr(value) if truth else f"not {writer.expr(value)}" for value, truth in self.assumed]
 
 
-def acts(recorder: Recorder) -> bool:
-    return bool(recorder.effects.written) or recorder.effects.acts
+def _is_undone(recorder: Recorder) -> bool:
+    return undone_for_certain(recorder) and within_limit(recorder)
 
 
 def branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:

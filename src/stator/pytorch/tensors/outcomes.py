@@ -1,10 +1,12 @@
-"""Branches on what is computed of integers in existing tensors: guards compute it too.
+"""Branches on what is computed of integers, and of floats that objects hold, in tensors: guards compute it too.
 
     if (input_ids == pad_id).any():
+    for alpha in solver.tableau.alpha: if alpha == 1.0:
 
 Neither side of such a branch is a mistake, so none may be assumed and checked when the graph has run. But what it
 depends on is there before anything has been done, so a guard can tell which way it goes. Integers steer programs
-(masks, tokens, lengths, counters), and most branches on them go one way; one that has gone both ways breaks the graph.
+(masks, tokens, lengths, counters), and so do the floats that objects hold (coefficients, tolerances); those that are
+passed are data. Most such branches go one way; one that has gone both ways breaks the graph.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.guards.guard import Predicate
+from stator.guards.source import AttrSource, GlobalSource
 from stator.interp.branches import OUTCOME_HOOKS
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.shapes import dynamism, symbols
@@ -26,6 +29,7 @@ from stator.pytorch.tensors.recipes import Place, Recipe
 from stator.pytorch.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
+    from stator.guards.source import Source
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.tensors.recipes import Step
     from stator.pytorch.traced import Operation
@@ -79,7 +83,7 @@ class _Cook:
         if operation not in self.places:
             self.places[operation] = self.operation(operation)
         made = self.places[operation]
-        return made and Place(made.index, made.text, value.path)
+        return made and Place(made.index, f"{made.text}{''.join(f'[{step}]' for step in value.path)}", value.path)
 
     def operation(self, operation: Operation) -> Place | None:
         if operation.effectful or not computes_alike(operation.state, self.recorder.state.entry_key):
@@ -120,9 +124,9 @@ class _Cook:
         return Place(len(self.steps) - 1, f"{describe_callable(function)}{shown}".replace("'", ""))
 
     def existing(self, value: TensorValue) -> Place | None:
-        """Where a tensor of integers is found that existed before the trace, and has not been written since."""
+        """Where a tensor that steers is found, which existed before the trace and has not been written since."""
         source = value.source
-        if source is None or value.cls is not torch.Tensor or value.dtype.is_floating_point or value.dtype.is_complex:
+        if source is None or value.cls is not torch.Tensor or not (_is_integral(value) or _is_held(source)):
             return None
         if not (is_small(value) and is_unwritten(self.recorder, value)):
             return None
@@ -130,6 +134,15 @@ class _Cook:
             self.places[value] = Place(len(self.given), source.expr(), given=True)
             self.given.append(value)
         return self.places[value]
+
+
+def _is_integral(value: TensorValue) -> bool:
+    return not (value.dtype.is_floating_point or value.dtype.is_complex)
+
+
+def _is_held(source: Source) -> bool:
+    """Whether an object or a module holds what is found there, and not just a variable."""
+    return any(isinstance(step, AttrSource | GlobalSource) for step in source.chain())
 
 
 def _is_torchs(function: Function) -> bool:
