@@ -34,6 +34,16 @@ class DeferredStr(Value):
         #: what is before, between and after the pieces
         self.texts = [""] * (len(pieces) + 1) if texts is None else texts
 
+    def key(self, space: Space) -> Host:
+        """What it says, where guards can tell: they select what is found under it (`self[f"expert_{index}"]`)."""
+        found = [self.texts[0]]
+        for (function, (value, *options)), text in zip(self.pieces, self.texts[1:], strict=True):
+            said = space.outcome(function, value, *[option.as_host(space) for option in options])
+            if said is None:
+                return space.traced_key(self)
+            found += (said, text)
+        return "".join(found)
+
     def as_host(self, space: Space) -> str:
         found = [self.texts[0]]
         for (function, args), text in zip(self.pieces, self.texts[1:], strict=True):

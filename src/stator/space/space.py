@@ -94,6 +94,9 @@ class Space(ABC):
     def decide(self, value: Value) -> Any: ...
 
     @abstractmethod
+    def outcome(self, function: Callable[..., Any], value: Value, *more: Any) -> Any: ...
+
+    @abstractmethod
     def module_names(self, module: types.ModuleType) -> Names: ...
 
     @abstractmethod

@@ -10,7 +10,7 @@ from stator.guards.raw import may_change_class
 from stator.guards.source import ConstSource
 from stator.host.version_facts import TUPLES_KEEP_THEIR_HASH, UNHASHABLE_KEYS_ARE_NAMED
 from stator.space.cached_results import CachedResults
-from stator.space.host_types import Host
+from stator.space.host_types import Host, HostCallable
 from stator.space.operands import refuse_use
 from stator.space.protocol import (
     DECIDERS,
@@ -19,6 +19,7 @@ from stator.space.protocol import (
     LITERAL_HOOKS,
     MODELS,
     NONE,
+    OUTCOME_HOOKS,
     REALISERS,
     TRUE,
     is_immutable,
@@ -220,6 +221,14 @@ class Wrapping(Space):
                 if decided is not None:
                     return decided
         return value.as_host(self)
+
+    def outcome(self, function: HostCallable, value: Value, *more: Host) -> Host:
+        """What a pure function will give for a value that is not known, where a guard can tell; or None."""
+        for hook in OUTCOME_HOOKS:
+            found = hook(self.trace, function, value.force(), more)
+            if found is not None:
+                return found
+        return None
 
     def str_(self, value: Value) -> str:
         """The host str of a value that must be one."""

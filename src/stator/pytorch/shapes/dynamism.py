@@ -187,10 +187,10 @@ def contents_stay(trace: Trace, value: TracedTensor) -> bool:
     return seen[key] is not _VARIES
 
 
-def outcome_stays(trace: Trace, condition: str, truth: bool) -> bool:
-    """Whether a condition has been what it is now in all earlier traces of the same code."""
+def outcome_stays(trace: Trace, condition: str, outcome: Host) -> bool:
+    """Whether what a condition gives is what it gave in all earlier traces of the same code."""
     seen = trace.region_state.setdefault("outcomes", {})
-    if seen.setdefault(condition, truth) is not truth:
+    if seen.setdefault(condition, outcome) != outcome:
         seen[condition] = _VARIES
     return seen[condition] is not _VARIES
 
