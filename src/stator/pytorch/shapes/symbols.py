@@ -14,6 +14,7 @@ from stator.pytorch import internals
 from stator.pytorch.fake.metadata import NumberMeta, expression_of, hint_of, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.shapes.computed import compute_again
+from stator.pytorch.shapes.words import number_in_words, symbols_in_words
 from stator.space.deferred import DeferredNumber
 from stator.space.protocol import NOT_IMPLEMENTED, is_pure
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
@@ -97,7 +98,7 @@ class SymValue(Value):
         return decide(space.trace, self)
 
     def describe(self) -> str:
-        return f"the number {self.number}"
+        return number_in_words(self.recorder, self.number, self.cls is bool)
 
     def reconstruct(self, writer: Writer) -> str:
         return writer.source(self.source) if self.source is not None else writer.graph_output(self)
@@ -154,7 +155,8 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
 def _failure(space: Space, function: Function, numbers: list[Number], error: Exception) -> Exception:
     """What the program sees of an error of symbols: Python's own, as numbers like them have it."""
     if type(error) not in (ZeroDivisionError, ValueError, OverflowError, TypeError):
-        return Unsupported(errors.DataDependentBranch(str(error).splitlines()[0][:200]))
+        text = symbols_in_words(space.trace.recorder, str(error).splitlines()[0][:200])
+        return Unsupported(errors.DataDependentBranch(text))
     hints = [hint_of(number) for number in numbers]
     try:
         function(*[1 if hint is None else hint for hint in hints])
