@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from typing import Any
 
@@ -283,3 +284,14 @@ def test_reasons_name_no_symbols(name: str) -> None:
     except RuntimeError:
         assert name == "sizes that differ"
     assert [reason in b.reason for b in stator.stats().breaks] == [True], stator.stats().breaks
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_count_made_outside_varies(backend: str) -> None:
+    def build() -> Any:
+        numbers = itertools.count(1)
+        return lambda x: (x * next(numbers), next(numbers)), []
+
+    stats = alike(build, backend=backend, breaks=0)
+    assert stats.graphs <= 4
+    assert all("next(numbers)" in each.reason for each in stats.recompile_log[:1])

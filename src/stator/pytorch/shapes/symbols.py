@@ -14,7 +14,6 @@ from stator.pytorch import internals
 from stator.pytorch.fake.metadata import NumberMeta, expression_of, hint_of, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.shapes.computed import compute_again
-from stator.pytorch.shapes.words import number_in_words, symbols_in_words
 from stator.space.deferred import DeferredNumber
 from stator.space.protocol import NOT_IMPLEMENTED, is_pure
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
@@ -98,7 +97,7 @@ class SymValue(Value):
         return decide(space.trace, self)
 
     def describe(self) -> str:
-        return number_in_words(self.recorder, self.number, self.cls is bool)
+        return self.recorder.shapes.in_words(self.number, self.cls is bool)
 
     def reconstruct(self, writer: Writer) -> str:
         return writer.source(self.source) if self.source is not None else writer.graph_output(self)
@@ -143,7 +142,7 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
     try:
         number = function(*numbers)
     except Exception as e:
-        raise _failure(space, function, numbers, e) from None
+        raise _failure(space, function, args, numbers, e) from None
     if type(number) not in _CLASSES:
         return space.fresh(number)
     given = [arg.node if arg.symbolic else known for arg, known in zip(args, numbers, strict=True)]
@@ -152,11 +151,12 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
     return SymValue.computed(recorder, number, node)
 
 
-def _failure(space: Space, function: Function, numbers: list[Number], error: Exception) -> Exception:
+def _failure(
+    space: Space, function: Function, args: Sequence[GraphValue], numbers: list[Number], error: Exception
+) -> Exception:
     """What the program sees of an error of symbols: Python's own, as numbers like them have it."""
     if type(error) not in (ZeroDivisionError, ValueError, OverflowError, TypeError):
-        text = symbols_in_words(space.trace.recorder, str(error).splitlines()[0][:200])
-        return Unsupported(errors.DataDependentBranch(text))
+        return Unsupported(errors.DataDependentBranch(next(arg for arg in args if arg.symbolic).describe()))
     hints = [hint_of(number) for number in numbers]
     try:
         function(*[1 if hint is None else hint for hint in hints])
