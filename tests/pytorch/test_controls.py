@@ -296,13 +296,21 @@ def test_nested_compile_region(name):
         assert torch.allclose(x.grad, y.grad)
 
 
-def test_nonstrict_trace():
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_nonstrict_trace(backend):
+    weight, module = torch.full((2,), 3.0, requires_grad=True), torch.nn.Linear(2, 2)
+
     @torch._dynamo.nonstrict_trace
     def region(x):
-        return x.sin()
+        return module(x).sin() * weight
 
-    compiled = torch.compile(lambda x: region(x) + 1, backend="eager", fullgraph=True)
-    assert torch.equal(compiled(torch.ones(2)), torch.ones(2).sin() + 1)
+    compiled = torch.compile(lambda x: region(x) + 1, backend=backend, fullgraph=True)
+    leaves = [weight, *module.parameters()]
+    for n in (2, 3, 4):
+        x = torch.ones(n, 2)
+        result, expected = compiled(x), region(x) + 1
+        torch.testing.assert_close(result, expected)
+        torch.testing.assert_close(*(torch.autograd.grad(y.sum(), leaves) for y in (result, expected)))
 
 
 MARKS = pytest.mark.parametrize("mark", [torch._dynamo.mark_dynamic, stator.mark_dynamic], ids=["torch", "stator"])

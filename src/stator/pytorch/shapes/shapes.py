@@ -23,6 +23,7 @@ from stator.pytorch.shapes import dynamism, unbacked
 from stator.pytorch.shapes.contexts import Form, constrain, context_of, form_of, opened, origin_of, static_context
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.shapes.unbacked import sizes_of, symbols_of
+from stator.pytorch.shapes.words import number_in_words
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.value import Value
 
@@ -118,6 +119,10 @@ class Shapes:
     def used_env(self) -> ShapeEnv | None:
         """The ShapeEnv; None as long as the trace has no symbols and makes none."""
         return self.env if self.may_be_new else self._env
+
+    def in_words(self, number: Number, condition: bool) -> str:
+        """What messages say of a symbolic number, or of a condition on one."""
+        return number_in_words(self.recorder, number, condition)
 
     # -- existing tensors and numbers ---------------------------------------------------------------------------
 
