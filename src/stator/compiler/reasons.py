@@ -24,10 +24,12 @@ def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -
     call = CallInputs(function, tuple(args))
     names = names_of(code, call)
     guard = program.reference.failing(call)
-    change = Change("the guards hold now") if guard is None else guard.explain(call, names)
+    change, remedy = Change("the guards hold now"), ""
+    if guard is not None:
+        change, remedy = guard.explain(call, names), guard.remedy
     where = name_and_place(code if names.called is None else names.called.code)
     line = "" if guard is None else guard.place()
-    return RecompileRecord(where, change.text, line, change.advice, change.was, change.now)
+    return RecompileRecord(where, change.text, line, change.advice or remedy, change.was, change.now)
 
 
 def _continued(called: Called, call: CallInputs) -> Called | None:

@@ -75,6 +75,7 @@ class IdIs(_OneSource[object]):
 
     __slots__ = ()
     op = "ID_IS"
+    remedy = "give the same object in each call, if it is made anew for each"
 
     def __init__(self, source: Source, obj: object, where: Where = None) -> None:
         self.expected = obj
@@ -109,6 +110,7 @@ class Length(_OneSource[int]):
 
     __slots__ = ()
     op = "LENGTH"
+    remedy = "a tensor of the elements is one graph for any number of them, once its size has varied"
 
     def __init__(self, source: Source, n: int, where: Where = None) -> None:
         self.expected = n
@@ -399,6 +401,7 @@ class Predicate(Guard):
 
     __slots__ = ("fn", "text")
     op = "PREDICATE"
+    remedy = "decide this outside of the compiled function, or with torch.where on a tensor: each outcome has a graph"
 
     def __init__(self, sources: tuple[Source, ...], fn: Callable[..., object], text: str, where: Where = None) -> None:
         self.fn, self.text = fn, text
