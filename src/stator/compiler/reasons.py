@@ -15,7 +15,7 @@ from stator.space.host_types import Host
 if TYPE_CHECKING:
     from stator.guards.program import GuardProgram
 
-__all__ = ["reason_for"]
+__all__ = ["reason_for", "remedy_for"]
 
 
 def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -> RecompileRecord:
@@ -24,12 +24,17 @@ def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -
     call = CallInputs(function, tuple(args))
     names = names_of(code, call)
     guard = program.reference.failing(call)
-    change, remedy = Change("the guards hold now"), ""
-    if guard is not None:
-        change, remedy = guard.explain(call, names), guard.remedy
+    change = Change("the guards hold now") if guard is None else guard.explain(call, names)
     where = name_and_place(code if names.called is None else names.called.code)
     line = "" if guard is None else guard.place()
-    return RecompileRecord(where, change.text, line, change.advice or remedy, change.was, change.now)
+    return RecompileRecord(where, change.text, line, change.advice, change.was, change.now)
+
+
+def remedy_for(entry: Entry, function: Host, args: list[Host]) -> str:
+    """What helps where that guard fails in call after call, if that is known."""
+    program: GuardProgram = entry.program  # type: ignore[assignment]
+    guard = program.reference.failing(CallInputs(function, tuple(args)))
+    return "" if guard is None else guard.remedy
 
 
 def _continued(called: Called, call: CallInputs) -> Called | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import sys
 import weakref
@@ -16,7 +17,7 @@ from stator.bytecode.by_code import ByCode
 from stator.bytecode.continuation import is_continuation, unvaried, waiting_codes
 from stator.compiler import pool
 from stator.compiler.pool import Pool
-from stator.compiler.reasons import reason_for
+from stator.compiler.reasons import reason_for, remedy_for
 from stator.controls.dynamo_config import under_torchs
 from stator.guards.program import compile_guards
 from stator.interp.policy import runs_whole, worth_tracing
@@ -167,6 +168,8 @@ class CompileRegion:
             raise errors.RecompileError(str(messages.not_again(reason)))
         for name, limit, count in self._limits(code, config):
             if count >= limit:
+                if not reason.hint:
+                    reason = dataclasses.replace(reason, hint=remedy_for(entries[-1], function, args))
                 self._limit_reached(code, config, (name, limit), reason)
                 self._leave(waiting_codes(code, args))
                 return False
