@@ -52,7 +52,7 @@ class OrdinarySizes:
         return True
 
     def goes_round(self) -> bool:
-        """Whether a `while` or a recursion comes here again: `while order.numel() > 0:` would never end in the trace."""
+        """Whether a `while` or a recursion comes here again: `while order.numel() > 0` would never end in the trace."""
         frames = self.trace.running()
         recursive = len({frame.code for frame in frames}) < len(frames)
         return recursive or any(flow(frame.code).repeats(frame.index - 1) for frame in frames)

@@ -390,4 +390,14 @@ def _computed(form: str, names: list[str], sources: tuple[Source, ...]) -> Predi
     from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP
 
     check = eval(f"lambda {', '.join(names)}: {form.format(*names)}", {**SYMPY_INTERP, "torch": torch})
-    return Predicate(sources, check, form.format(*[source.expr() for source in sources]))
+    shown = ast.unparse(_Shown().visit(ast.parse(form.format(*names), mode="eval")))
+    told = _VARIABLE.sub(lambda found: sources[names.index(found[0])].expr(), shown)
+    return Predicate(sources, check, told)
+
+
+class _Shown(ast.NodeTransformer):
+    """A condition without the conversions that torch adds: `torch.sym_float(step) <= 3.0`."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        return node.args[0] if ast.unparse(node.func) == "torch.sym_float" else node
