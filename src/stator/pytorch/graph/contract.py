@@ -20,7 +20,7 @@ from stator.guards.base import Guard
 from stator.guards.guard import Predicate
 from stator.pytorch import internals
 from stator.pytorch.graph.tracing_context import Context, name_later
-from stator.pytorch.shapes.shapes import new_env
+from stator.pytorch.shapes.unbacked import new_env
 
 if TYPE_CHECKING:
     import torch.fx

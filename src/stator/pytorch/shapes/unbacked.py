@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator import errors
+from stator.interp.break_report import users_line
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable, undecided_in
 from stator.pytorch.fake.metadata import expression_of, is_symbol
@@ -21,13 +24,15 @@ if TYPE_CHECKING:
 
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import FakeOperand, Function, Nested, Number
+    from stator.space.interfaces import Trace
 
-__all__ = ["bindings", "break_where_made", "env_class", "note_unseen", "sizes_of", "symbols_of"]
+__all__ = ["bindings", "break_where_made", "env_class", "new_env", "note_unseen", "sizes_of", "symbols_of"]
 
 
 @functools.cache
 def env_class() -> type[ShapeEnv]:
-    """torch's ShapeEnv, but what it has answered for want of knowledge it does not repeat when more is known.
+    """torch's ShapeEnv, but what it has answered for want of knowledge it does not repeat when more is known, and it
+    notes the program's line with what it assumes.
 
     torch remembers that `guard_or_false(n >= 0)` was false before `n >= 0` was assumed.
     """
@@ -39,7 +44,24 @@ def env_class() -> type[ShapeEnv]:
                 internals.evaluated.cache_clear()
             return super().evaluate_expr(orig_expr, hint, *args, **options)
 
+        #: the trace that it belongs to, and may outlive
+        trace: Callable[[], Trace | None] = staticmethod(lambda: None)
+
+        def _get_sloc(self, framework_loc: str | None = None) -> str:
+            trace = self.trace()
+            frame = trace.frame if trace is not None else None
+            found = users_line(frame) if frame is not None else None
+            return f"{found[0].co_filename}:{found[1]}" if found is not None else ""
+
     return ShapeEnv
+
+
+def new_env(may_be_new: bool, trace: Trace | None = None) -> ShapeEnv:
+    """A ShapeEnv; whether symbols may stand in it for numbers that are in tensors."""
+    env = env_class()(allow_scalar_outputs=may_be_new, allow_dynamic_output_shape_ops=may_be_new)
+    if trace is not None:
+        env.trace = weakref.ref(trace)
+    return env
 
 
 def sizes_of(operand: FakeOperand) -> tuple[Number, ...]:
