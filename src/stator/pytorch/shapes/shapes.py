@@ -6,21 +6,19 @@ the end the assumptions are read from the ShapeEnv and become guards over the si
 
 from __future__ import annotations
 
-import ast
 import functools
 import itertools
-import re
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.guards.expression import expression
-from stator.guards.guard import Predicate, Relation
-from stator.guards.source import CallSource, GetAttrSource, OffsetSource, SizeSource, Source, StrideSource
+from stator.guards.guard import Predicate
+from stator.guards.source import CallSource, SizeSource, Source
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.shapes import dynamism, marks, unbacked
+from stator.pytorch.shapes.assumed import Assumed, boxed, property_source
 from stator.pytorch.shapes.contexts import Form, context_of, form_of, opened, origin_of, static_context
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.shapes.unbacked import sizes_of, symbols_of
@@ -46,27 +44,7 @@ if TYPE_CHECKING:
         SymbolicContext,
     )
 
-__all__ = ["Shapes", "property_source"]
-
-_STATIC = re.compile(r"(\w+) == -?\d+\Z")
-_PLACE = re.compile(r".+:\d+\Z")
-_VARIABLE = re.compile(r"\bn\d+\b")
-
-
-def _box(number: float) -> torch.Tensor:
-    return torch.tensor(number, dtype=torch.float64)
-
-
-def _item(tensor: torch.Tensor) -> int | float:
-    return tensor.item()
-
-
-_NUMBERS = {"size": SizeSource, "stride": StrideSource, "offset": OffsetSource}
-
-
-def property_source(base: Source, kind: str, index: int) -> Source:
-    """Where a tensor's size (stride, storage offset, number) is found."""
-    return CallSource(_item, base, "item") if kind == "item" else _NUMBERS[kind](base, index)
+__all__ = ["Shapes"]
 
 
 class Shapes:
@@ -83,10 +61,7 @@ class Shapes:
         self._sources: dict[str, Source] = {}
         #: what produce_guards is to look at: (fake tensor or symbolic number, origin, context)
         self._tracked: list[tuple[FakeOperand, Origin, SymbolicContext | None]] = []
-        #: names of properties that were no symbols when the tensor was met
-        self._plain: set[str] = set()
-        self._names: dict[str, str] = {}
-        self._named: dict[str, Source] = {}
+        self._assumed = Assumed(self.source_of)
         self._boxes: list[TensorValue] = []
         self.symbols: dict[sympy.Symbol, SymValue] = {}
         #: numbers read from the frame, by their sources; and elements of tensors, by what tells which
@@ -221,7 +196,7 @@ class Shapes:
                 if is_symbol(number):
                     self._note_symbol(number, property_source(value.source, kind, i))  # type: ignore[arg-type]
                 else:
-                    self._plain.add(self._name(f"{origin.name} {kind} {i}", property_source(value.source, kind, i)))  # type: ignore[arg-type]
+                    self._assumed.is_plain(origin, kind, i, value.source)  # type: ignore[arg-type]
         return fake
 
     def _note_symbol(self, number: Number, source: Source) -> None:
@@ -249,8 +224,8 @@ class Shapes:
         """A symbolic float as an input that is a tensor: of plain floats backends make constants."""
         assert value.source is not None
         made = TensorValue(self.recorder, torch.Tensor, None)
-        made.source = CallSource(_box, value.source, "torch.tensor")
-        made.host = _box(value.number.node.hint)
+        made.source = CallSource(boxed, value.source, "torch.tensor")
+        made.host = boxed(value.number.node.hint)
         self._contexts[id(made)] = self._contexts[id(value)]
         self._origins[id(made)] = self._contexts[id(value)].tensor_source
         self._boxes.append(made)
@@ -309,37 +284,6 @@ class Shapes:
 
     # -- guards -------------------------------------------------------------------------------------------------
 
-    def _name(self, key: str, source: Source) -> str:
-        """The variable that stands for a number in the text of a guard."""
-        name = self._names.get(key)
-        if name is None:
-            name = self._names[key] = f"n{len(self._names)}"
-            self._named[name] = source
-        return name
-
-    def _reference(self, origin: Origin) -> str:
-        """The variable for a number by its origin."""
-        if not isinstance(origin, internals.TensorPropertySource):
-            return self._name(origin.name, self._source_for(origin))
-        kinds = {
-            internals.TensorProperty.SIZE: "size",
-            internals.TensorProperty.STRIDE: "stride",
-            internals.TensorProperty.STORAGE_OFFSET: "offset",
-        }
-        kind, index = kinds[origin.prop], origin.idx or 0
-        source = property_source(self._source_for(origin.base), kind, index)
-        return self._name(f"{origin.base.name} {kind} {index}", source)
-
-    def _source_for(self, origin: Origin) -> Source:
-        """Our source for an origin, which may be a step from that of an input."""
-        if isinstance(origin, internals.CallMethodItemSource):
-            return property_source(self._source_for(origin.base), "item", 0)
-        if isinstance(origin, internals.AttrSource):
-            return GetAttrSource(self._source_for(origin.base), origin.member)
-        if isinstance(origin, internals.FloatTensorSource):
-            return CallSource(_box, self._source_for(origin.base), "torch.tensor")
-        return self.source_of(origin)
-
     def guards(self) -> list[Predicate]:
         """What has been assumed of the symbols, as guards (read once, after the backend has had its say)."""
         if self.frozen is None:
@@ -351,56 +295,12 @@ class Shapes:
         from torch.fx.experimental.symbolic_shapes import ConstraintViolationError
 
         try:
-            return self._guards_of([context for _, _, context in self._tracked])
+            return self._assumed.guards(self.env, self._tracked, in_contexts=True)
         except ConstraintViolationError:
-            guards = self._guards_of(None)
+            guards = self._assumed.guards(self.env, self._tracked, in_contexts=False)
         raise marks.violation(self._enforced(), guards)
 
     def _enforced(self) -> dict[Source, str]:
         """The sizes that the code may not fix, with what they have been marked to be."""
         tracked = [(self.source_of(origin), context) for _, origin, context in self._tracked if context is not None]
         return dict(itertools.chain.from_iterable(itertools.starmap(marks.enforced_sizes, tracked)))
-
-    def _guards_of(self, contexts: list[SymbolicContext | None] | None) -> list[Predicate]:
-        """What has been assumed, each with the program's line; torch raises where a context does not allow it."""
-        fakes, origins, _ = map(list, zip(*self._tracked, strict=True))
-        helpers = self.env.produce_guards_verbose(
-            fakes, origins, self._reference, input_contexts=contexts, ignore_static=False, langs=("verbose_python",)
-        )
-        told = [text.partition("  # ") for text in helpers[0].exprs]
-        return [self._guard(text, where) for text, _, where in told if not self._is_known(text)]
-
-    def _guard(self, text: str, where: str) -> Predicate:
-        """The guard that an assumption is, from its text."""
-        place = _PLACE.match(where.rpartition(" and ")[2])  # of a range the upper bound's
-        text = ast.unparse(ast.parse(text, mode="eval"))  # without the parentheses that torch adds
-        names = list(dict.fromkeys(_VARIABLE.findall(text)))
-        form = _VARIABLE.sub(lambda found: f"{{{names.index(found[0])}}}", text)
-        sources = tuple(self._named[name] for name in names)
-        try:
-            return Relation(sources, expression(form, len(names)), place and place[0])
-        except ValueError:
-            return _computed(form, names, sources, place and place[0])
-
-    def _is_known(self, text: str) -> bool:
-        """Whether the guard on the tensor says so already."""
-        match = _STATIC.match(text)
-        return match is not None and match.group(1) in self._plain
-
-
-def _computed(form: str, names: list[str], sources: tuple[Source, ...], where: str | None) -> Predicate:
-    """The guard that a condition is true which needs more than integers."""
-    from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP
-
-    check = eval(f"lambda {', '.join(names)}: {form.format(*names)}", {**SYMPY_INTERP, "torch": torch})
-    shown = ast.unparse(_Shown().visit(ast.parse(form.format(*names), mode="eval")))
-    told = _VARIABLE.sub(lambda found: sources[names.index(found[0])].expr(), shown)
-    return Predicate(sources, check, told, where)
-
-
-class _Shown(ast.NodeTransformer):
-    """A condition without the conversions that torch adds: `torch.sym_float(step) <= 3.0`."""
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        return node.args[0] if ast.unparse(node.func) == "torch.sym_float" else node
