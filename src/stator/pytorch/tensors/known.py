@@ -17,7 +17,7 @@ import torch
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate
 from stator.guards.interned import Interned
-from stator.guards.source import AttrSource
+from stator.guards.source import AttrSource, GlobalSource
 from stator.pytorch.fake.metadata import hint_of, is_describable
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.inputs import is_member
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Nested
     from stator.space.value import Value
 
-__all__ = ["contents", "is_small", "is_unwritten"]
+__all__ = ["contents", "is_held", "is_small", "is_unwritten"]
 
 #: elements of a tensor that is worth computing while tracing
 _MOST = 1024
@@ -119,6 +119,12 @@ def is_small(value: TensorValue) -> bool:
         return False
     sizes = [hint_of(size) for size in value.shape]
     return None not in sizes and math.prod(sizes) <= _MOST
+
+
+def is_held(value: TensorValue) -> bool:
+    """Whether an object or a module holds an existing tensor, and not just a variable."""
+    steps = () if value.source is None else value.source.chain()
+    return any(isinstance(step, AttrSource | GlobalSource) for step in steps)
 
 
 def is_unwritten(recorder: Recorder, value: TensorValue) -> bool:

@@ -17,19 +17,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.guards.guard import Predicate
-from stator.guards.source import AttrSource, GlobalSource
 from stator.interp.branches import OUTCOME_HOOKS
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.shapes import dynamism, symbols
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.state.global_state import computes_alike
-from stator.pytorch.tensors.known import is_small, is_unwritten
+from stator.pytorch.tensors.known import is_held, is_small, is_unwritten
 from stator.pytorch.tensors.lowering import Operand, fill
 from stator.pytorch.tensors.recipes import Place, Recipe
 from stator.pytorch.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
-    from stator.guards.source import Source
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.tensors.recipes import Step
     from stator.pytorch.traced import Operation
@@ -126,7 +124,7 @@ class _Cook:
     def existing(self, value: TensorValue) -> Place | None:
         """Where a tensor that steers is found, which existed before the trace and has not been written since."""
         source = value.source
-        if source is None or value.cls is not torch.Tensor or not (_is_integral(value) or _is_held(source)):
+        if source is None or value.cls is not torch.Tensor or not (_is_integral(value) or is_held(value)):
             return None
         if not (is_small(value) and is_unwritten(self.recorder, value)):
             return None
@@ -138,11 +136,6 @@ class _Cook:
 
 def _is_integral(value: TensorValue) -> bool:
     return not (value.dtype.is_floating_point or value.dtype.is_complex)
-
-
-def _is_held(source: Source) -> bool:
-    """Whether an object or a module holds what is found there, and not just a variable."""
-    return any(isinstance(step, AttrSource | GlobalSource) for step in source.chain())
 
 
 def _is_torchs(function: Function) -> bool:
