@@ -57,7 +57,7 @@ EXCEPTIONS = {
     "pytorch/shapes/dynamism.py: dims": _TENSOR,
     "pytorch/shapes/dynamism.py: contents_stay": "compared between traces only",
     "pytorch/shapes/dynamism.py: number_varies": _VARYING,
-    "pytorch/tensors/known.py: _Search.member": "guarded by _same_contents",
+    "pytorch/tensors/recipes.py: Search.now": "guarded by who asks: by what is found, or by the contents themselves",
     "pytorch/tensors/known.py: _same_contents": _ITSELF,
     "pytorch/tensors/latent.py: rely_on_offset": _TENSOR,
     "pytorch/modules/nn_module.py: _getattr": _CONSTANT,

@@ -58,6 +58,50 @@ def test_switches_are_guarded(backend: str) -> None:
         assert torch.equal(compiled(torch.ones(3)), module(torch.ones(3)))
 
 
+def lengths_of_a_mask(x: Any) -> Any:
+    mask = x.new_ones((2, 4), dtype=torch.uint8)
+    mask[1, 2:] = 0
+    ends = mask.long().sum(dim=1) - 1
+    parts = [x * i for i in range(4)]
+    return sum(part for end in ends for part in reversed(parts[:end]))
+
+
+def rows_of_a_mask(x: Any) -> Any:
+    mask = torch.tensor([[1, 1, 0, 1], [1, 0, 0, 0]])
+    valid = mask.nonzero()
+    rows = [valid[valid[:, 0] == row] for row in valid[:, 0].unique()]
+    most = mask.sum(dim=1).max()
+    missing = [most - len(row) for row in rows]
+    return sum(x * n if n <= 0 else x * row[:, 1].sum() for row, n in zip(rows, missing, strict=True))
+
+
+PROGRAMS = [lengths_of_a_mask, rows_of_a_mask]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_what_constants_decide_is_one_graph(program: Any, backend: str) -> None:
+    alike(lambda: (program, []), vector, backend=backend, breaks=0)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_depends_on_contents_breaks(backend: str) -> None:
+    def program(x: Any) -> Any:
+        mask = torch.ones(4)
+        mask[0] = x[0]
+        return sum(x * int(i) for i in mask.nonzero())
+
+    compiled = stator.compile(program, backend=backend)
+    for first in (1.0, 0.0, 1.0):
+        x = torch.tensor([first, 2.0, 3.0])
+        assert torch.equal(compiled(x), program(x))
+    assert stator.stats().graph_breaks == 1
+
+
+def test_constants_with_inductor() -> None:
+    alike(lambda: (rows_of_a_mask, []), vector, backend="inductor", sizes=(3, 5), breaks=0, tolerance=1e-6)
+
+
 def test_with_inductor() -> None:
     module = Switched()
     alike(lambda: (module, []), vector, backend="inductor", sizes=(3, 5), breaks=0, tolerance=1e-6)

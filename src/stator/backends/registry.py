@@ -94,7 +94,6 @@ class _WithKeywords:
     def __init__(self, backend: Backend, keywords: dict[str, object]) -> None:
         self.backend = backend
         self.keywords = keywords
-        self.name = getattr(backend, "__name__", type(backend).__name__)
 
     def __eq__(self, other: object) -> bool:
         """Whether they do the same: then compile() calls share what they have compiled."""

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.space.interfaces import Frame, Trace
+    from stator.space.interfaces import Frame
 
 #: asked where a branch cannot be decided: (frame, value, where it goes when true, when false) → the truth, or None
 BRANCH_HOOKS: list[Callable[[Frame, Value, int, int], bool | None]] = []
-#: asked for a truth value that none of these has decided, which a guard may tell: (trace, value) → the truth, or None
-OUTCOME_HOOKS: list[Callable[[Trace, Value], bool | None]] = []
 #: what may stand between a branch and the raise it leads to: the making of an exception, and of what it tells
 _HARMLESS = frozenset(
     (
@@ -76,11 +74,7 @@ def _asked(frame: Frame, value: Value, when_true: int, when_false: int) -> bool 
 
 
 def _guarded(frame: Frame, value: Value) -> bool | None:
-    for hook in OUTCOME_HOOKS:
-        decided = hook(frame.trace, value.force())
-        if decided is not None:
-            return decided
-    return None
+    return frame.space.outcome(bool, value)  # type: ignore[no-any-return]
 
 
 def _branch_ahead(frame: Frame, negated: bool) -> tuple[Frame, int, int] | None:

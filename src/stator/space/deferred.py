@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,16 @@ class DeferredStr(Value):
         #: what is before, between and after the pieces
         self.texts = [""] * (len(pieces) + 1) if texts is None else texts
 
+    def key(self, space: Space) -> Host:
+        """What it says, where guards can tell: they select what is found under it (`self[f"expert_{index}"]`)."""
+        found = [self.texts[0]]
+        for (function, (value, *options)), text in zip(self.pieces, self.texts[1:], strict=True):
+            said = space.outcome(function, value, *[option.as_host(space) for option in options])
+            if said is None:
+                return space.traced_key(self)
+            found += (said, text)
+        return "".join(found)
+
     def as_host(self, space: Space) -> str:
         found = [self.texts[0]]
         for (function, args), text in zip(self.pieces, self.texts[1:], strict=True):
@@ -40,6 +51,13 @@ class DeferredStr(Value):
             hosts = [space.decide(arg) if arg.symbolic else arg.as_host(space) for arg in args]
             found += (function(*hosts), text)
         return "".join(found)
+
+    def select(self, space: Space, container: Value, read: HostCallable) -> Value | None:
+        if len(self.pieces) != 1:
+            return None
+        function, (number, *options) = self.pieces[0]
+        known = tuple([option.as_host(space) for option in options])
+        return number.select(space, container, _read_by_text(read, function, known, *self.texts))
 
     def describe(self) -> str:
         return "text that is known when the graph has run"
@@ -50,6 +68,12 @@ class DeferredStr(Value):
             shown += (_call(writer, *piece), writer.const(text))
         shown = [part for part in shown if part != "''"]
         return writer.assign("text", shown[0] if len(shown) == 1 else f"''.join(({', '.join(shown)}))")
+
+
+@functools.lru_cache(1024)
+def _read_by_text(read: HostCallable, function: HostCallable, options: tuple[Host, ...], *around: str) -> HostCallable:
+    """What reads by the text of a number; one function for equal ones, as sources are interned by it."""
+    return lambda container, number: read(container, function(number, *options).join(around))
 
 
 class DeferredNumber(Value):

@@ -74,6 +74,9 @@ REALISERS: dict[type, Callable[[Space, Host, Source], Value]] = {}
 LITERAL_HOOKS: list[Callable[[Trace, Host, Source], Value | None]] = []
 #: layers above may decide a symbolic number or truth value, and guard that: (trace, value) → host value, or None
 DECIDERS: list[Callable[[Trace, Value], Host]] = []
+#: layers above may know what a pure function will give for a value that nobody knows, and guard or assert that it does:
+#: (trace, function, value, more arguments) → its result, or None
+OUTCOME_HOOKS: list[Callable[[Trace, HostCallable, Value, tuple[Host, ...]], Host]] = []
 
 _KEEP: list[Host] = []
 

@@ -58,6 +58,9 @@ class Space(ABC):
     def has_changed(self, host: Any) -> bool: ...
 
     @abstractmethod
+    def symbol(self, host: Any, source: Source) -> Value | None: ...
+
+    @abstractmethod
     def guard_type(self, host: Any, source: Source) -> type: ...
 
     @abstractmethod
@@ -89,6 +92,9 @@ class Space(ABC):
 
     @abstractmethod
     def decide(self, value: Value) -> Any: ...
+
+    @abstractmethod
+    def outcome(self, function: Callable[..., Any], value: Value, *more: Any) -> Any: ...
 
     @abstractmethod
     def module_names(self, module: types.ModuleType) -> Names: ...

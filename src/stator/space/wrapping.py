@@ -10,7 +10,7 @@ from stator.guards.raw import may_change_class
 from stator.guards.source import ConstSource
 from stator.host.version_facts import TUPLES_KEEP_THEIR_HASH, UNHASHABLE_KEYS_ARE_NAMED
 from stator.space.cached_results import CachedResults
-from stator.space.host_types import Host
+from stator.space.host_types import Host, HostCallable
 from stator.space.operands import refuse_use
 from stator.space.protocol import (
     DECIDERS,
@@ -19,6 +19,7 @@ from stator.space.protocol import (
     LITERAL_HOOKS,
     MODELS,
     NONE,
+    OUTCOME_HOOKS,
     REALISERS,
     TRUE,
     is_immutable,
@@ -65,10 +66,9 @@ class Wrapping(Space):
         cls = type(host)
         if cls in LITERALS:
             if not source.is_constant:
-                for hook in LITERAL_HOOKS:
-                    symbol = hook(self.trace, host, source)
-                    if symbol is not None:
-                        return symbol
+                symbol = self.symbol(host, source)
+                if symbol is not None:
+                    return symbol
                 self.trace.guard(IdIs(source, host) if host is None else Equals(source, _equal(host)))
             return Constant(host, source)
         if is_immutable(cls):
@@ -87,6 +87,10 @@ class Wrapping(Space):
         self._by_id[id(host)] = value
         self._kept.append(host)
         return value
+
+    def symbol(self, host: Host, source: Source) -> Value | None:
+        """A symbol for a number that has varied from trace to trace; None where it is to be known."""
+        return next((found for hook in LITERAL_HOOKS if (found := hook(self.trace, host, source)) is not None), None)
 
     def has_changed(self, host: Host) -> bool:
         """Whether the trace has changed an existing list, dict or set, as far as it has met it."""
@@ -217,6 +221,14 @@ class Wrapping(Space):
                 if decided is not None:
                     return decided
         return value.as_host(self)
+
+    def outcome(self, function: HostCallable, value: Value, *more: Host) -> Host:
+        """What a pure function will give for a value that is not known, where a guard can tell; or None."""
+        for hook in OUTCOME_HOOKS:
+            found = hook(self.trace, function, value.force(), more)
+            if found is not None:
+                return found
+        return None
 
     def str_(self, value: Value) -> str:
         """The host str of a value that must be one."""

@@ -162,7 +162,10 @@ def number_meta(number: Number, symbolic: Descriptions) -> NumberMeta:
 
 def hint_of(number: Number) -> Number:
     """A number, or what a symbol stands for in this call; None for one that is known when the graph runs."""
-    return getattr(number.node, "hint", None) if is_symbol(number) else number
+    if not is_symbol(number):
+        return number
+    hint = getattr(number.node, "hint", None)
+    return number.node.maybe_as_int() if hint is None and type(number) is torch.SymInt else hint
 
 
 def is_symbol(number: object) -> bool:

@@ -12,6 +12,8 @@ from stator.pytorch.graph.memory import memory_guard, must_run_in_order
 from stator.pytorch.graph.node_meta import NodeMeta
 from stator.pytorch.shapes.assertions import insert_asserts
 from stator.pytorch.shapes.unbacked import break_where_made
+from stator.report.events import EVENTS, Called
+from stator.report.messages import backend_failed
 from stator.report.stats import STATS
 
 if TYPE_CHECKING:
@@ -55,8 +57,7 @@ def lie_apart(recorder: Recorder, inputs: list[TracedValue]) -> bool:
 
 def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue]) -> Function:
     """Hand the graph to the backend in the global state of the start, and check what comes back."""
-    backend = recorder.trace.compile_region.backend
-    name = str(getattr(backend, "name", None) or getattr(backend, "__name__", type(backend).__name__))
+    backend, name = recorder.trace.compile_region.backend, _name(recorder)
     examples = [_example(value) for value in inputs]
     started = time.perf_counter()
     try:
@@ -72,13 +73,25 @@ def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Trac
         raise
     except Exception as e:
         break_where_made(recorder, e)
-        raise BackendError(f"backend {name!r} failed: {type(e).__name__}: {e}", backend=name) from e
+        raise _failure(recorder, name, f"failed: {type(e).__name__}: {e}") from e
     finally:
-        STATS.backend_seconds += time.perf_counter() - started
+        seconds = time.perf_counter() - started
+        STATS.backend_seconds += seconds
+        EVENTS.called(Called(name, gm, seconds))
         _release_examples(gm, show=not getattr(backend, "keeps_order", False))
     if not callable(compiled):
-        raise BackendError(f"backend {name!r} returned {type(compiled).__name__}, which is not callable", backend=name)
+        raise _failure(recorder, name, f"returned {type(compiled).__name__}, which is not callable")
     return compiled
+
+
+def _failure(recorder: Recorder, backend: str, why: str) -> BackendError:
+    return BackendError(str(backend_failed(backend, why, recorder.trace.root.code)), backend=backend)
+
+
+def _name(recorder: Recorder) -> str:
+    """The backend's name, as the program has it."""
+    asked: object = recorder.trace.compile_region.asked[0]
+    return asked if isinstance(asked, str) else str(getattr(asked, "__name__", type(asked).__name__))
 
 
 def _example(value: TracedValue) -> object:

@@ -188,10 +188,10 @@ def contents_stay(trace: Trace, value: TracedTensor) -> bool:
     return seen[key] is not _VARIES
 
 
-def outcome_stays(trace: Trace, condition: str, truth: bool) -> bool:
-    """Whether a condition has been what it is now in all earlier traces of the same code."""
+def outcome_stays(trace: Trace, condition: str, outcome: Host) -> bool:
+    """Whether what a condition gives is what it gave in all earlier traces of the same code."""
     seen = trace.region_state.setdefault("outcomes", {})
-    if seen.setdefault(condition, truth) is not truth:
+    if seen.setdefault(condition, outcome) != outcome:
         seen[condition] = _VARIES
     return seen[condition] is not _VARIES
 
@@ -215,6 +215,12 @@ def number_varies(trace: Trace, host: int | float, source: Source) -> bool:
     if before is not _VARIES and (type(before) is not type(host) or before != host):
         seen[key] = before = _VARIES
     return before is _VARIES and not is_fixed(trace, source)
+
+
+def note_assigned(trace: Trace) -> None:
+    """Remember where the program assigns: a number that it reads there in a later trace varies, as a counter does."""
+    seen = trace.region_state.setdefault("numbers", {})
+    seen.update((source.expr(), _VARIES) for source in trace.effects.assigned)
 
 
 def literal(trace: Trace, host: Host, source: Source) -> Value | None:

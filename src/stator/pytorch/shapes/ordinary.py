@@ -12,19 +12,19 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from stator.interp.branches import OUTCOME_HOOKS
 from stator.pytorch.fake.metadata import expression_of
 from stator.pytorch.reliance import Reliance, is_doubted, reliance, reported
 from stator.pytorch.shapes.assertions import Assertions, condition_of
 from stator.pytorch.shapes.symbols import SymValue, compute
 from stator.pytorch.shapes.unbacked import symbols_of
+from stator.space.protocol import OUTCOME_HOOKS
 from stator.space.value import Constant
 
 if TYPE_CHECKING:
     import sympy  # type: ignore[import-untyped]
 
     from stator.pytorch.interfaces import Recorder
-    from stator.pytorch.types import Function
+    from stator.pytorch.types import Function, Host
     from stator.space.interfaces import Trace
     from stator.space.value import Value
 
@@ -88,9 +88,9 @@ class OrdinarySizes:
         return compiled if self.reliance is None else reported(compiled, self.reliance)
 
 
-def _not_empty(trace: Trace, value: Value) -> bool | None:
-    """Which way a branch goes on whether a size in a tensor is 0 (see branches.OUTCOME_HOOKS)."""
-    condition = condition_of(trace, value)
+def _not_empty(trace: Trace, function: Function, value: Value, more: tuple[Host, ...]) -> bool | None:
+    """Which way a branch goes on whether a size in a tensor is 0 (see protocol.OUTCOME_HOOKS)."""
+    condition = condition_of(trace, value) if function is bool else None
     return None if condition is None else trace.extension(OrdinarySizes).not_empty(condition)
 
 

@@ -9,34 +9,32 @@ the time steps of a scheduler (`if scheduler.timesteps[0] > 500`). Where they ha
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate
 from stator.guards.interned import Interned
-from stator.guards.source import AttrSource, GlobalSource
-from stator.pytorch.fake.metadata import hint_of, is_describable
+from stator.guards.source import AttrSource
+from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.inputs import is_member
 from stator.pytorch.shapes import dynamism
-from stator.pytorch.state.global_state import computes_alike
-from stator.pytorch.tensors.lowering import fill
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.recipes import Search, known_elements
+from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
-    from stator.pytorch.traced import Operation
-    from stator.pytorch.types import Nested
+    from stator.pytorch.shapes.symbols import SymValue
     from stator.space.value import Value
 
-__all__ = ["contents", "is_held", "is_small", "is_unwritten"]
+__all__ = ["contents", "is_unwritten", "learn_sizes"]
 
-#: elements of a tensor that is worth computing while tracing
-_MOST = 1024
-_DEPTH = 64
+#: operations, and elements of a tensor, that are worth computing while tracing
+_MOST = 256, 1 << 20
+#: elements of an existing tensor that are worth a guard
+_MOST_GUARDED = 1024
 
 
 def contents(recorder: Recorder, value: Value, branch: bool = False) -> torch.Tensor | None:
@@ -47,84 +45,44 @@ def contents(recorder: Recorder, value: Value, branch: bool = False) -> torch.Te
     """
     if not isinstance(value, TensorValue):
         return None
-    search = _Search(recorder, branch)
-    with torch.no_grad():
-        found = search.computed(value, _DEPTH)
+    search = Search(recorder, recorder.state.key, _Members(recorder, branch), _MOST)
+    recipe = search.recipe(value)
+    found: torch.Tensor | None = None if recipe is None else search.now(recipe)
     if found is not None:
-        for member in search.members:
+        member: Any
+        for member in search.given:
             recorder.trace.guard(_same_contents(member))
     return found
 
 
-class _Search:
-    """Computes the contents of one tensor; `members` are the existing tensors it has read."""
+def learn_sizes(recorder: Recorder, made: list[Value]) -> None:
+    """The sizes of what an operation makes may depend on contents (`mask.nonzero()`): those of known ones are known."""
+    for value in tensors_among(made):
+        if value.operation is None or not value.operation.bindings:
+            continue
+        real = contents(recorder, value)
+        for size, known in zip(value.shape, () if real is None else real.shape, strict=real is not None):
+            if hint_of(size) is None:
+                torch._check(size == known)
+
+
+class _Members:
+    """Whether the contents of an existing tensor are known: of those that have not been seen to change, the one
+    element of a module's buffer, and what objects hold, if the program branches on it."""
 
     def __init__(self, recorder: Recorder, branch: bool) -> None:
         self.recorder = recorder
         self.branch = branch
-        self.members: list[TensorValue] = []
-        self.done: dict[int, Nested] = {}
 
-    def computed(self, value: Value, depth: int) -> torch.Tensor | None:
-        """The real tensor, or None."""
-        if not isinstance(value, TensorValue) or value.root in self.recorder.effects.rewritten or depth == 0:
-            return None
-        operation = value.operation
-        if operation is None:
-            return self.member(value)
-        if not self.is_simple(value, operation):
-            return None
-        if id(operation) not in self.done:
-            self.done[id(operation)] = self.run(operation, depth)
-        result = self.done[id(operation)]
-        for index in value.path if result is not None else ():
-            result = result[index]
-        return result
-
-    def member(self, value: TensorValue) -> torch.Tensor | None:
-        """The contents of a module's buffer of one element, if they have not been seen to change."""
-        if not is_small(value):
-            return None
+    def __call__(self, value: TensorValue | SymValue) -> bool:
+        if not isinstance(value, TensorValue) or value.root in self.recorder.effects.rewritten:
+            return False
+        if known_elements(value) > _MOST_GUARDED:
+            return False
         is_scalar = value.shape == () and is_member(value)
         if not is_scalar and not (self.branch and _is_setting(value) and is_unwritten(self.recorder, value)):
-            return None
-        if not dynamism.contents_stay(self.recorder.trace, value):
-            return None
-        self.members.append(value)
-        return value.host.detach().clone()
-
-    def is_simple(self, value: TensorValue, operation: Operation) -> bool:
-        """Whether the operation depends on its operands alone, and is worth running."""
-        if operation.key is None or operation.effectful or not computes_alike(operation.state, self.recorder.state.key):
             return False
-        return is_small(value) and "empty" not in getattr(operation.function, "__name__", "empty")
-
-    def run(self, operation: Operation, depth: int) -> torch.Tensor | None:
-        """The operation's real result, or None."""
-        operands: list[torch.Tensor] = []
-        for operand in operation.operands:
-            known = self.computed(operand, depth - 1)
-            if known is None:
-                return None
-            operands.append(known)
-        try:
-            return operation.function(*fill(operation.args, operands), **fill(operation.kwargs, operands))
-        except Exception:
-            return None
-
-
-def is_small(value: TensorValue) -> bool:
-    """Whether a tensor is one whose contents are worth computing besides the graph."""
-    if value.device.type != "cpu" or value.requires_grad or not (value.host is None or is_describable(value.host)):
-        return False
-    sizes = [hint_of(size) for size in value.shape]
-    return None not in sizes and math.prod(sizes) <= _MOST
-
-
-def is_held(value: TensorValue) -> bool:
-    """Whether an object or a module holds an existing tensor, and not just a variable."""
-    steps = () if value.source is None else value.source.chain()
-    return any(isinstance(step, AttrSource | GlobalSource) for step in steps)
+        return dynamism.contents_stay(self.recorder.trace, value)
 
 
 def is_unwritten(recorder: Recorder, value: TensorValue) -> bool:

@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
 from stator.pytorch import internals
-from stator.pytorch.tensors.lowering import fill
+from stator.pytorch.fake.failure import describe_callable
+from stator.pytorch.fake.metadata import expression_of, hint_of, is_describable
+from stator.pytorch.nesting import leaves_of
+from stator.pytorch.shapes import symbols
+from stator.pytorch.shapes.symbols import SymValue
+from stator.pytorch.state.global_state import computes_alike
+from stator.pytorch.tensors.lowering import Operand, fill
+from stator.pytorch.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import Operation
     from stator.pytorch.types import Args, Function, Kwargs
+    from stator.space.value import Value
 
     #: a call: the function, its arguments with operands in them, and where each operand is found
     Step: TypeAlias = tuple[Function, Args, Kwargs, list["Place"]]
 
-__all__ = ["Place", "Recipe"]
+__all__ = ["Place", "Recipe", "Search", "known_elements"]
+
+#: characters of the text that a value is shown as
+_MOST_TEXT = 500
+#: packages whose functions are called
+_PURE = ("torch", "stator", "_operator")
+#: functions of numbers that give the same for symbols
+_ARITHMETIC = {getattr(operator, name) for name in (*symbols.ARITHMETIC, *symbols.COMPARISONS)}
+_ARITHMETIC |= {torch.sym_not, torch.sym_int, torch.sym_float}
+#: functions that read no more of their first operand than what it is like
+_LIKE = (torch.ones_like, torch.zeros_like, torch.full_like)
+_NEW = tuple(getattr(internals.TensorBase, name) for name in ("new_ones", "new_zeros", "new_full", "new_tensor"))
 
 
 class Place:
-    """Where a value is found: among the tensors a recipe begins with, or in a result; and the text it is shown as."""
+    """Where a value is found: among the values a recipe begins with, or in a result; and the text it is shown as."""
 
     def __init__(self, index: int, text: str, path: tuple[Any, ...] = (), *, given: bool = False) -> None:
         self.index = index
@@ -27,29 +52,207 @@ class Place:
         self.path = path
         self.given = given
 
-    def find(self, tensors: tuple[torch.Tensor, ...], results: list[Any]) -> Any:
+    def find(self, given: Sequence[Any], results: list[Any]) -> Any:
         """The value."""
-        found = tensors[self.index] if self.given else results[self.index]
+        found = given[self.index] if self.given else results[self.index]
         for step in self.path:
             found = found[step]
         return found
 
 
 class Recipe:
-    """How a condition is computed from existing tensors."""
+    """How a value is computed from existing tensors and numbers."""
 
     def __init__(self, steps: list[Step], outcome: Place) -> None:
         self.steps = steps
         self.outcome = outcome
 
-    def truth(self, tensors: tuple[torch.Tensor, ...]) -> bool:
-        """The truth of the condition, whatever modes are on."""
+    def run(self, given: Sequence[Any]) -> Any:
+        """The value, whatever modes are on."""
         if internals.len_dispatch_stack():
             with internals.disable_current_modes():
-                return self.truth(tensors)
+                return self.run(given)
         results: list[Any] = []
         with internals.DisableTorchFunction():
             for function, args, kwargs, places in self.steps:
-                operands = [place.find(tensors, results) for place in places]
+                operands = [place.find(given, results) for place in places]
                 results.append(function(*fill(args, operands), **fill(kwargs, operands)))
-            return bool(self.outcome.find(tensors, results))
+            return self.outcome.find(given, results)
+
+
+class Search:
+    """Finds recipes: the operations of the graph so far that a value depends on, those included that have written
+    what others of them read (`mask = torch.zeros(n); mask[i] = 1`), in the order of the program.
+
+    Args:
+        state: the global state, by its key, in which they are to compute what they do in the graph.
+        begins: whether a recipe may begin with an existing tensor or number.
+        most: the operations, and the elements of a tensor, that are worth computing besides the graph.
+    """
+
+    def __init__(
+        self, recorder: Recorder, state: object, begins: Callable[[TensorValue | SymValue], bool], most: tuple[int, int]
+    ) -> None:
+        self.recorder = recorder
+        self.state = state
+        self.begins = begins
+        self.most_steps, self.most_elements = most
+        self.needed: set[Operation] = set()
+        self.given: dict[TensorValue | SymValue, Place] = {}
+        self.steps: list[Step] = []
+        #: where the results are found of operations, and of the nodes that compute with numbers
+        self.results: dict[object, Place] = {}
+
+    def recipe(self, value: Value) -> Recipe | None:
+        """How a value is computed, or None."""
+        waiting = [value]
+        while waiting:
+            more = self._operands(waiting.pop())
+            if more is None or len(self.needed) > self.most_steps:
+                return None
+            waiting += more
+        for operation in self.recorder.nodes.operations.values():
+            if operation in self.needed:
+                function, args, kwargs = operation.function, operation.args, operation.kwargs
+                self.results[operation] = self._step(function, args, kwargs, _read(operation))
+        return Recipe(self.steps, self._place(value))
+
+    def now(self, recipe: Recipe) -> Any:
+        """What a recipe gives in this call; None where it fails."""
+        given = [hint_of(each.number) if each.symbolic else each.host.detach().clone() for each in self.given]  # type: ignore[union-attr]
+        try:
+            return recipe.run(given)
+        except Exception:
+            return None  # the program shall find out itself
+
+    def _operands(self, value: Value) -> Iterable[Value] | None:
+        """What a value is computed of; None if it is not known how."""
+        if isinstance(value, SymValue):
+            return self._operands_of_number(value)
+        nodes, effects, rebound = self.recorder.nodes, self.recorder.effects, self.recorder.tracked.rebound
+        if not isinstance(value, TensorValue) or not _is_plain(value) or value in rebound or value.root in rebound:
+            return None
+        if known_elements(value) > self.most_elements:
+            return None
+        if value.operation is None:
+            return self._begin(value, value.source is not None)
+        writers = [nodes.operations.get(node) for node, roots in effects.writes.items() if value.root in roots]
+        return self._of([value.operation, *writers])
+
+    def _operands_of_number(self, value: SymValue) -> Iterable[Value] | None:
+        if _as_int(value) is not None:
+            return ()
+        value = self._named(value)
+        if value.operation is not None:
+            return self._of([value.operation])
+        if value.source is not None:
+            return self._begin(value, True)
+        function = value.node.target if value.node.op == "call_function" else None
+        operands = list(map(self.recorder.nodes.values.get, value.node.all_input_nodes))
+        return None if function not in _ARITHMETIC or None in operands else operands  # type: ignore[return-value]
+
+    def _named(self, value: SymValue) -> SymValue:
+        """The existing number that a size of a tensor always is, if there is one; else the number itself."""
+        return self.recorder.shapes.symbols.get(expression_of(value.number), value)
+
+    def _begin(self, value: TensorValue | SymValue, is_named: bool) -> Iterable[Value] | None:
+        if value not in self.given:
+            if not is_named or not self.begins(value):
+                return None
+            self.given[value] = Place(len(self.given), value.source.expr(), given=True)  # type: ignore[union-attr]
+        return ()
+
+    def _of(self, operations: list[Operation | None]) -> Iterable[Value] | None:
+        """What operations read that have not been met before."""
+        found: list[Value] = []
+        for operation in operations:
+            if operation in self.needed:
+                continue
+            if operation is None or not self._only_computes(operation):
+                return None
+            self.needed.add(operation)
+            found += [operand for operand in _read(operation) if isinstance(operand, TensorValue | SymValue)]
+        return found
+
+    def _only_computes(self, operation: Operation) -> bool:
+        """Whether all that an operation does is to compute what it does elsewhere too, and to write new tensors."""
+        effects, node = self.recorder.effects, getattr(operation, "node", None)
+        if self.recorder.nodes.operations.get(node) is not operation or not computes_alike(operation.state, self.state):
+            return False
+        writes_new = node in effects.writes and node not in effects.writing
+        if operation.effectful and (not writes_new or node in effects.acting or node in effects.drawing):
+            return False
+        return "empty" not in getattr(operation.function, "__name__", "empty") and _is_torchs(operation.function)
+
+    def _place(self, value: Any) -> Place:
+        """Where a value is found."""
+        value = self._named(value) if value.symbolic else value
+        if value in self.given:
+            return self.given[value]
+        if value.operation is None:
+            return self._computed(value)
+        made = self.results[value.operation]
+        return Place(made.index, f"{made.text}{''.join(f'[{step}]' for step in value.path)}", value.path)
+
+    def _computed(self, value: SymValue) -> Place:
+        node = value.node
+        if node not in self.results:
+            indices = {arg: Operand(i) for i, arg in enumerate(node.all_input_nodes)}
+            args = tuple(indices.get(arg, arg) if isinstance(arg, torch.fx.Node) else arg for arg in node.args)
+            operands = [self.recorder.nodes.values[arg] for arg in node.all_input_nodes]
+            self.results[node] = self._step(node.target, args, {}, operands)
+        return self.results[node]
+
+    def _step(self, function: Any, args: Args, kwargs: Kwargs, operands: Sequence[Any]) -> Place:
+        """Add a call; those of its operands that are known already become part of it."""
+        places: list[Place] = []
+        items: list[Any] = []
+        shown: list[str] = []
+        for operand in operands:
+            known = _as_int(operand) if isinstance(operand, SymValue) else operand
+            if known is None or isinstance(operand, TensorValue):
+                items.append(Operand(len(places)))
+                places.append(self._place(operand))
+            else:
+                items.append(known)
+            shown.append(places[-1].text if isinstance(items[-1], Operand) else "…" if known is operand else str(known))
+        text = f"{describe_callable(function)}{fill(args, shown)}".replace("'", "")
+        self.steps.append((function, fill(args, items), fill(kwargs, items), places))
+        return Place(len(self.steps) - 1, text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…")
+
+
+def known_elements(value: TensorValue) -> int:
+    """The number of elements of a tensor in this call, as far as its sizes are known."""
+    return math.prod(size for size in map(hint_of, value.shape) if size is not None)
+
+
+def _is_plain(value: TensorValue) -> bool:
+    """Whether a tensor is one that ordinary code can make again."""
+    if value.device.type != "cpu" or value.requires_grad:
+        return False
+    return value.meta is not None or is_describable(value.fake if value.host is None else value.host)
+
+
+def _read(operation: Operation) -> list[object]:
+    """The operands of an operation, with a tensor like it for one that is not read."""
+    operands: list[object] = list(operation.operands)
+    is_new = operation.function in _NEW
+    first: Any = operands[0] if operands and (is_new or operation.function in _LIKE) else None
+    if not isinstance(first, TensorValue) or first.meta is None or (first.meta.symbolic and not is_new):
+        return operands
+    others = leaves_of((operation.args[1:], operation.kwargs))
+    if all(getattr(other, "index", None) != 0 for other in others if type(other) is Operand):
+        shape, stride = ((0,), (1,)) if is_new else (first.meta.shape, first.meta.stride)
+        operands[0] = torch.empty_strided(shape, stride, dtype=first.dtype, device=first.device)
+    return operands
+
+
+def _as_int(value: SymValue) -> int | None:
+    """The number that a symbol is known to be in every call."""
+    return value.number.node.maybe_as_int() if value.cls is int else None
+
+
+def _is_torchs(function: Function) -> bool:
+    """Whether a function is torch's own: one of a library, or of the program, might show how often it is called."""
+    module = getattr(function, "__module__", None) or "torch"
+    return module == "torch._ops.aten" or (module.split(".")[0] in _PURE and not module.startswith("torch._ops"))

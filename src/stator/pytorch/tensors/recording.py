@@ -8,7 +8,9 @@ import torch
 
 from stator import errors
 from stator.pytorch.fake.failure import Failure
+from stator.pytorch.nesting import items_of
 from stator.pytorch.tensors.failures import eager_error
+from stator.pytorch.tensors.known import learn_sizes
 from stator.pytorch.tensors.latent import rely_on_all
 from stator.pytorch.tensors.lowering import Call, lower_call
 from stator.pytorch.tensors.scalars import with_numbers
@@ -59,7 +61,10 @@ def _recorded(space: Space, call: Call) -> Value:
     """Record a call that has its arguments."""
     recorder = space.trace.recorder
     try:
-        return recorder.record(call)
+        result = recorder.record(call)
+        if recorder.shapes.begun:
+            learn_sizes(recorder, items_of(space, result) or [result])
+        return result
     except Failure as e:
         failure: Failure | None = e
     except Unsupported as e:
