@@ -23,12 +23,13 @@ from stator.api.leaf import leaf_function
 from stator.errors.exceptions import (
     BackendError,
     ConfigError,
+    ConstraintViolationError,
     GraphBreakError,
     InternalError,
     RecompileLimitError,
     StatorError,
 )
-from stator.marks.dims import mark_dynamic, mark_static, mark_unbacked
+from stator.marks.dims import mark_dynamic, mark_static, mark_unbacked, maybe_mark_dynamic
 from stator.marks.functions import (
     allow_in_graph,
     assume_constant_result,
@@ -42,6 +43,7 @@ from stator.report.stats import Stats
 __all__ = [
     "BackendError",
     "ConfigError",
+    "ConstraintViolationError",
     "GraphBreakError",
     "InternalError",
     "RecompileLimitError",
@@ -63,6 +65,7 @@ __all__ = [
     "mark_dynamic",
     "mark_static",
     "mark_unbacked",
+    "maybe_mark_dynamic",
     "reset",
     "set_stance",
     "stats",

@@ -59,6 +59,7 @@ class Config:
     )
     automatic_dynamic: bool = _option(True, "Make a dimension symbolic once it has been seen to vary.")
     assume_static_by_default: bool = _option(True, "Take sizes as constants at the first trace.")
+    allow_ignore_mark_dynamic: bool = _option(False, "Let code fix sizes that are marked as dynamic.")
     specialize_int: bool = _option(False, "Keep ints constants even once they have been seen to vary.")
     specialize_float: bool = _option(False, "Keep floats constants even once they have been seen to vary.")
     capture_scalar_outputs: bool = _option(

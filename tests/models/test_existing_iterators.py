@@ -1,6 +1,8 @@
 """Iterators that were made, and partly consumed, before the compiled function."""
 
+import itertools
 from collections import deque
+from fractions import Fraction
 
 import pytest
 
@@ -148,6 +150,20 @@ def test_map_calls_its_function_once_per_item():
     assert compiled(take_two)(numbers) == (1, 2)
     assert calls == [1, 2]
     assert list(numbers) == [3]
+
+
+@pytest.mark.parametrize("arguments", [(), (3,), (5, -2), (0.5, 0.25), (1 << 70, 3)])
+def test_a_count_goes_on(arguments):
+    expected, actual = itertools.count(*arguments), itertools.count(*arguments)
+    step = compiled(lambda numbers: (next(numbers), [n for n, _ in zip(numbers, "ab")], repr(numbers)))
+    for _ in range(4):
+        assert step(actual) == (next(expected), [next(expected), next(expected)], repr(next(expected) and expected))
+        assert repr(actual) == repr(expected)
+
+
+def test_a_count_of_other_numbers_breaks_the_graph():
+    with pytest.raises(stator.GraphBreakError, match="SB0105"):
+        compiled(take_two)(itertools.count(Fraction(1, 2)))
 
 
 def test_opaque_iterators_break_the_graph():

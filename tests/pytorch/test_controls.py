@@ -296,13 +296,21 @@ def test_nested_compile_region(name):
         assert torch.allclose(x.grad, y.grad)
 
 
-def test_nonstrict_trace():
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_nonstrict_trace(backend):
+    weight, module = torch.full((2,), 3.0, requires_grad=True), torch.nn.Linear(2, 2)
+
     @torch._dynamo.nonstrict_trace
     def region(x):
-        return x.sin()
+        return module(x).sin() * weight
 
-    compiled = torch.compile(lambda x: region(x) + 1, backend="eager", fullgraph=True)
-    assert torch.equal(compiled(torch.ones(2)), torch.ones(2).sin() + 1)
+    compiled = torch.compile(lambda x: region(x) + 1, backend=backend, fullgraph=True)
+    leaves = [weight, *module.parameters()]
+    for n in (2, 3, 4):
+        x = torch.ones(n, 2)
+        result, expected = compiled(x), region(x) + 1
+        torch.testing.assert_close(result, expected)
+        torch.testing.assert_close(*(torch.autograd.grad(y.sum(), leaves) for y in (result, expected)))
 
 
 MARKS = pytest.mark.parametrize("mark", [torch._dynamo.mark_dynamic, stator.mark_dynamic], ids=["torch", "stator"])
@@ -344,31 +352,95 @@ def test_a_range_answers_what_it_can(mark):
     for n in (7, 8, 6, 10):
         assert compiled(of_size(n, mark, min=6, max=10)).shape == ()
     assert len(graphs) == 1
-    reason = torch.compile(lambda x: x * 2, backend="eager")
-    for n in (7, 11, 5, 9):
-        assert reason(of_size(n, mark, min=6, max=10)).shape[0] == n
+
+
+HINTS = pytest.mark.parametrize("hint", [torch._dynamo.maybe_mark_dynamic, stator.maybe_mark_dynamic])
+Violation = torch.fx.experimental.symbolic_shapes.ConstraintViolationError
+
+
+@pytest.mark.parametrize("mark", [torch._dynamo.mark_dynamic, torch._dynamo.maybe_mark_dynamic])
+def test_sizes_out_of_their_ranges(mark):
+    compiled = torch.compile(lambda x: x * 2, backend="eager")
+    with pytest.raises(Violation, match=r"`x.size\(0\)` is marked to be 6 at least, and 10 at most, and is 3"):
+        compiled(of_size(3, mark, min=6, max=10))
+
+
+def narrows(x):
+    return x * 2 if x.size(0) > 8 else x + 3
+
+
+def branches(x):
+    return x * 2 if x.size(0) == 9 else x + 3
+
+
+def loops(x):
+    return sum(row * 2 for row in x.unbind())
+
+
+def views(x):
+    return x.view(9, -1)
+
+
+def adds(x):
+    return x + torch.ones(9, 3)
 
 
 @MARKS
-def test_sizes_out_of_their_ranges(mark, caplog):
-    def act():
-        compiled = torch.compile(lambda x: x * 2 if x.size(0) > 5 else x + 1, backend="eager")
-        for n in (3, 7, 20, 8):
-            assert torch.equal(compiled(of_size(n, mark, min=6, max=10)), torch.full((n, 3), 2.0))
+@pytest.mark.parametrize("name", ["eager", "aot_eager"])
+@pytest.mark.parametrize("function", [branches, loops, views, adds])
+def test_code_that_fixes_a_marked_size(mark, name, function):
+    line = function.__code__.co_firstlineno + 1
+    with pytest.raises(Violation, match=rf"needs x.size\(0\) == 9  # .*test_controls.py:{line}\n") as caught:
+        torch.compile(function, backend=name)(of_size(9, mark))
+    assert isinstance(caught.value, stator.ConstraintViolationError)
+    x = torch.ones(9, 3)
+    torch._dynamo.mark_static(x)
+    assert torch.equal(torch.compile(function, backend=name)(x), function(x))
 
-    assert said(caplog, act, "is not honoured by Stator where the size is 3") == 1
+
+@MARKS
+def test_a_marked_size_after_a_break(mark):
+    def function(x):
+        y = x + 1
+        torch._dynamo.graph_break()
+        return branches(y) + branches(x)
+
+    with pytest.raises(Violation, match=r"x.size\(0\) == 9"):
+        torch.compile(function, backend="eager")(of_size(9, mark))
 
 
 @MARKS
 def test_code_that_narrows_a_range(mark):
-    def function(x):
-        return x * 2 if x.size(0) > 8 else x + 3
+    text = (
+        r"`x.size\(0\)` is marked to be 6 at least, and 10 at most, but the code needs 9 <= x.size\(0\) <= 10  # .*:\d"
+    )
+    with pytest.raises(Violation, match=text):
+        torch.compile(narrows, backend="eager")(of_size(9, mark, min=6, max=10))
+    x = of_size(9, mark)
+    assert torch.equal(torch.compile(narrows, backend="eager")(x), x * 2)  # some range is left
 
-    compiled = torch.compile(function, backend="eager")
-    for n in (9, 7, 10, 6, 9):
-        x = of_size(n, mark, min=6, max=10)
-        assert torch.equal(compiled(x), function(x))
-    assert stator.stats().graphs == 2
+
+@MARKS
+def test_sizes_of_0_and_1_are_special(mark):
+    for n in (0, 1):
+        x = of_size(n, mark)
+        assert torch.equal(torch.compile(add_one, backend="eager")(x), x + 1)
+
+
+@HINTS
+def test_hints(hint):
+    for function in (narrows, branches):
+        compiled = torch.compile(function, backend="eager")
+        for n in (9, 7, 10, 6, 9):
+            x = of_size(n, hint, min=6, max=10)
+            assert torch.equal(compiled(x), function(x))
+    assert stator.stats().graphs == 4
+    stator.reset()
+    x = of_size(9, hint)
+    stator.mark_dynamic(x, 0)
+    hint(x, 0)
+    with pytest.raises(Violation):
+        torch.compile(branches, backend="eager")(x)
 
 
 def test_half_open_ranges():
@@ -379,6 +451,42 @@ def test_half_open_ranges():
             x = of_size(n, stator.mark_dynamic, **range)
             assert torch.equal(compiled(x), x * 2)
         assert stator.stats().graphs == 1
+
+
+UNBACKED = {
+    "whole": (lambda x: x * 2, 1),
+    "a view": (lambda x: x.reshape(-1, 3) + x.size(0), 1),
+    "a sum": (lambda x: x.sum(0) / x.size(0), 1),
+    "a branch": (lambda x: x * 2 if x.size(0) > 3 else x + 1, 5),
+}
+
+
+@pytest.mark.parametrize("name", ["eager", "aot_eager"])
+@pytest.mark.parametrize("program", UNBACKED)
+def test_nothing_is_known_of_unbacked_sizes(name, program):
+    function, graphs = UNBACKED[program]
+    compiled = torch.compile(function, backend=name)
+    for n in (5, 2, 1, 0):
+        x, y = torch.ones(n, 3, requires_grad=True), torch.ones(n, 3, requires_grad=True)
+        if n == 5:
+            stator.mark_unbacked(x, 0)
+        mine, eager = compiled(x), function(y)
+        mine.sum().backward()
+        eager.sum().backward()
+        torch.testing.assert_close(mine, eager, equal_nan=True)
+        assert torch.equal(x.grad.nan_to_num(), y.grad.nan_to_num())
+    assert stator.stats().graphs <= graphs
+
+
+def test_code_that_fixes_an_unbacked_size():
+    x = torch.ones(9, 3)
+    torch._dynamo.decorators.mark_unbacked(x, 0)
+    with pytest.raises(stator.errors.GraphBreakError, match="SB0201"):
+        torch.compile(branches, backend="eager", fullgraph=True)(x)
+    x = torch.ones(9, 3)
+    torch._dynamo.decorators.mark_unbacked(x, 0, strict=True)
+    with pytest.raises(Violation, match=r"x.size\(0\) == 9"):
+        torch.compile(branches, backend="eager")(x)
 
 
 def test_unbacked_marks():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from typing import Any
 
@@ -254,3 +255,43 @@ def test_a_long_list_is_made_by_eager() -> None:
     compiled = stator.compile(lambda x: (x * 2).tolist(), backend="eager")
     assert compiled(torch.arange(100)) == [2 * n for n in range(100)]
     assert stator.stats().graph_breaks == 1
+
+
+#: a program, and the break that says what it depends on in the program's own names
+REASONS: dict[str, tuple[Any, str]] = {
+    "a condition": (
+        lambda x, y: x + 1 if x.max().item() > 3 else x,
+        "a condition on a number from Tensor.item depends on the value of a tensor",
+    ),
+    "a size": (
+        lambda x, y: x + 1 if len((x > 0).nonzero()) == 2 else x,
+        "a condition on a number from Tensor.nonzero depends on the value of a tensor",
+    ),
+    "a number": (
+        lambda x, y: [x * i for i in range(int(x.max()) + 1)],
+        "a number computed of a number from Tensor.item depends on the value of a tensor",
+    ),
+    "sizes that differ": (lambda x, y: x + y, "The size of tensor a (x.size(0)) must match the size of tensor b"),
+}
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_reasons_name_no_symbols(name: str) -> None:
+    program, reason = REASONS[name]
+    stator.reset()
+    try:
+        stator.compile(program, backend="eager", dynamic=True)(torch.ones(3), torch.ones(4))
+    except RuntimeError:
+        assert name == "sizes that differ"
+    assert [reason in b.reason for b in stator.stats().breaks] == [True], stator.stats().breaks
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_count_made_outside_varies(backend: str) -> None:
+    def build() -> Any:
+        numbers = itertools.count(1)
+        return lambda x: (x * next(numbers), next(numbers)), []
+
+    stats = alike(build, backend=backend, breaks=0)
+    assert stats.graphs <= 4
+    assert all("next(numbers)" in each.reason for each in stats.recompile_log[:1])

@@ -144,6 +144,16 @@ def test_disable():
     assert backend.graphs == 1
 
 
+def test_allow_ignore_mark_dynamic():
+    x = torch.ones(3)
+    torch._dynamo.mark_dynamic(x, 0)
+    with dynamo_config.patch(allow_ignore_mark_dynamic=True):
+        compiled = stator.compile(lambda x: x * 2 if x.size(0) == 3 else x, backend="eager")
+        assert torch.equal(compiled(x), x * 2)
+    with pytest.raises(stator.ConstraintViolationError):
+        stator.compile(lambda x: x * 2 if x.size(0) == 3 else x, backend="eager")(x)
+
+
 def test_automatic_dynamic_shapes():
     backend = Counted()
     compiled = stator.compile(add_one, backend=backend)

@@ -204,6 +204,16 @@ def test_arguments_require_gradients_as_in_eager() -> None:
         agree(lambda given=given: (reads_flags, (given,)))
 
 
+@backends
+def test_a_transform_that_breaks_leaves_torch_as_it_was(backend: str) -> None:
+    def program(a: Any) -> Any:  # torch's derivatives of powers make zeros that no mode sees
+        return vmap(hessian(lambda y: (y**3).sum()))(a)
+
+    for n, wanted in ((4, False), (5, True)):
+        make = lambda n=n, wanted=wanted: (program, (x(n).requires_grad_(wanted),))  # noqa: E731
+        agree(make, backend=backend, grad=wanted, rtol=1e-5, breaks=1)
+
+
 def spent(a: Any) -> Any:
     out, pull = vjp(torch.sin, a)
     return pull(out, retain_graph=False), pull(out)

@@ -256,6 +256,59 @@ def test_a_recursion_is_as_deep_as_it_may_be():
         sys.setrecursionlimit(limit)
 
 
+def by_its_name(x, name):
+    x = x * 2
+    stator.graph_break()
+    return x + ord(name[-1])
+
+
+class Named(nn.Module):
+    def __init__(self, name):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.name = name
+
+    def forward(self, x):
+        x = by_its_name(self.linear(x), self.name)
+        stator.graph_break()
+        return x + len(self.name)
+
+
+def in_a_frame_between(x, layer):
+    return layer(x) + 1
+
+
+def over_named(x, layers):
+    for layer in layers:
+        x = in_a_frame_between(x, layer)
+    return x
+
+
+def test_frames_that_reach_the_limit_are_left_together(caplog):
+    layers = [Named(f"layer {i}") for i in range(40)]
+    x = torch.ones(2, 4)
+    compiled = stator.compile(over_named, backend="eager", recompile_limit=4)
+    torch.testing.assert_close(compiled(x, layers), over_named(x, layers))
+    [warning] = [record.getMessage() for record in caplog.records if record.name == "stator"]
+    assert "`name` was 'layer 2', is 'layer 3'" in warning
+    assert "what to do: raise recompile_limit above the number of such cases" in warning
+    graphs = stator.stats().graphs
+    assert graphs <= 20  # a case more costs nothing
+    more = [Named(f"other {i}") for i in range(40)]
+    torch.testing.assert_close(compiled(x, more), over_named(x, more))
+    assert stator.stats().graphs == graphs
+
+
+def test_the_remedy_that_a_message_gives_works():
+    layers = [Named(f"layer {i % 12}") for i in range(40)]
+    x = torch.ones(2, 4)
+    for limit, given_up in ((4, True), (13, False)):
+        stator.reset()
+        compiled = stator.compile(over_named, backend="eager", recompile_limit=limit)
+        torch.testing.assert_close(compiled(x, layers), over_named(x, layers))
+        assert any(brk.code == "SB0501" for brk in stator.stats().breaks) is given_up
+
+
 def rest(iterator):
     return [next(iterator, None), *iterator]
 

@@ -211,3 +211,95 @@ def test_relations_of_sizes_name_the_line_that_needs_them(backend: str) -> None:
     last = stator.stats().recompile_log[-1]
     assert "x.size(0) <= 4" in last.reason and "is 6" in last.reason
     assert str(last).splitlines()[1].strip() == "if x.shape[0] > 4:"
+
+
+def add(module: nn.Module, register: str) -> Any:
+    return getattr(module, register)(lambda *args: None)
+
+
+HOOKS = [
+    ("register_forward_hook", "forward hook"),
+    ("register_forward_pre_hook", "forward pre-hook"),
+    ("register_full_backward_hook", "backward hook"),
+]
+
+
+@pytest.mark.parametrize(("register", "what"), HOOKS)
+def test_hooks(register: str, what: str) -> None:
+    net = Net()
+    compiled = stator.compile(net, backend="eager")
+    compiled(ONES)
+    handle = add(net.layers[1], register)
+    compiled(ONES)
+    assert reason().reason == f"`self.layers[1]` has got a {what}"
+    assert reason().hint == f"register {what}s before the first call"
+    stator.reset()
+    compiled(ONES)
+    handle.remove()
+    compiled(ONES)
+    assert reason().reason == f"`self.layers[1]` has lost a {what}"
+
+
+def test_hooks_on_all_modules() -> None:
+    compiled = stator.compile(Net(), backend="eager")
+    compiled(ONES)
+    handle = nn.modules.module.register_module_forward_hook(lambda *args: None)
+    try:
+        compiled(ONES)
+    finally:
+        handle.remove()
+    assert reason().reason == "torch.nn.Module has got a global forward hook"
+
+
+def stopped(x: torch.Tensor) -> torch.Tensor:
+    stator.graph_break()
+    return x * 2
+
+
+def in_modules(x: torch.Tensor, layers: Any) -> Any:
+    for layer in layers:
+        x = stopped(layer(x))
+    return x
+
+
+def counted(x: torch.Tensor, layers: Any) -> Any:
+    for i, _ in enumerate(layers):
+        x = stopped(x) * i
+    return x
+
+
+def listed(x: torch.Tensor, layers: Any) -> Any:
+    return [stopped(x) * i for i in range(len(layers))]
+
+
+def indexed(x: torch.Tensor, layers: Any) -> Any:
+    i = 0
+    while i < len(layers):
+        x = layers[i](stopped(x.detach()))
+        i += 1
+    return x
+
+
+def grown(x: torch.Tensor, layers: Any) -> Any:
+    results = [x]
+    while len(results) < len(layers):
+        results.append(stopped(results[-1]))
+    return results
+
+
+LOOPS: dict[Callable[..., Any], tuple[str, ...]] = {
+    in_modules: ("no longer: the loop has another item",),
+    counted: ("`i` was 0, is 1", "no longer: the loop has another item"),
+    listed: ("`i` was 0, is 1", "no longer: the loop has another item"),
+    indexed: ("`i` was 0, is 1", "no longer: -1 <= i and i <= 3 (`i` is 4)"),
+    grown: ("`results` had 1 element, has 2 elements", "no longer: len(results) <= 3 (`len(results)` is 4)"),
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.__name__)
+def test_loops(loop: Callable[..., Any]) -> None:
+    compiled = stator.compile(loop, backend="eager")
+    compiled(ONES, nn.ModuleList([nn.Linear(3, 3) for _ in range(5)]))
+    found = stator.stats().recompile_log
+    assert tuple(record.reason for record in found) == LOOPS[loop]
+    assert all(record.line.startswith(f"{__file__}:") for record in found)

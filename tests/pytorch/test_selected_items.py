@@ -2,6 +2,7 @@
 
 import copy
 import operator
+from collections import deque
 
 import pytest
 import torch
@@ -177,3 +178,62 @@ def test_a_length_and_then_the_items():
 
     x = torch.ones(3)
     results_of(act, [(x, [1.5 * k for k in range(n)]) for n in (3, 4, 5, 3, 4)])
+
+
+WRITES = {
+    "cache": lambda x, items, i: items.__setitem__(i, torch.cat([items[i], x])),
+    "read again": lambda x, items, i: (items.__setitem__(i, x + 1), items[i] * 2)[1],
+    "read elsewhere": lambda x, items, i: (items.__setitem__(i, x + 1), items[0] * 2, items[-1], items[i - 1])[1:],
+    "written twice": lambda x, items, i: (items.__setitem__(i, x + 1), items.__setitem__(i - 1, x), items[i])[2],
+    "appended after": lambda x, items, i: (items.__setitem__(i, x + 1), items.append(x), len(items), items[-1])[2:],
+    "appended before": lambda x, items, i: (items.append(x), items.__setitem__(-i - 1, x + 1), items[-1])[2],
+    "listed": lambda x, items, i: (items.__setitem__(i, x + 1), [item.sum() for item in items])[1],
+    "copied": lambda x, items, i: (items.__setitem__(i, x + 1), list(items), items == items)[1:],
+    "deleted": lambda x, items, i: (items.__setitem__(i, x + 1), items.pop(), items.insert(0, x))[1],
+    "itself": lambda x, items, i: (items.__setitem__(i, items[i]), items[i] is items[i])[1],
+}
+FEW = {"cache": 4, "read again": 3, "appended after": 3, "itself": 2}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", WRITES)
+def test_an_item_is_assigned_at_a_number_that_varies(name, backend):
+    program = WRITES[name]
+    compiled = stator.compile(program, backend=backend)
+    stator.reset()
+    mine, eager = ([torch.ones(1, 2) * n for n in range(1, 7)] for _ in range(2))
+    for i in (1, 2, 3, 4, 0, 2, -1, -2, 5, 3):
+        x = torch.ones(1, 2) * i
+        torch.testing.assert_close(compiled(x, mine, i), program(x, eager, i))
+        torch.testing.assert_close(mine, eager)
+    assert stator.stats().graphs <= FEW.get(name, 20)
+
+
+def test_a_break_behind_an_assigned_item():
+    def act(x, items, i):
+        items[i] = x * 2
+        stator.graph_break()
+        return items[i] + len(items)
+
+    compiled = stator.compile(act, backend="eager")
+    mine, eager = ([torch.ones(2)] * 5 for _ in range(2))
+    for i in (0, 1, 2, 3, 4, -1):
+        torch.testing.assert_close(compiled(torch.ones(2) * i, mine, i), act(torch.ones(2) * i, eager, i))
+        torch.testing.assert_close(mine, eager)
+    assert stator.stats().graphs <= 6
+
+
+def test_the_last_items_of_what_has_room_for_few():
+    def act(x, items):
+        items.append(x)
+        return [items[-k] for k in range(1, 5)], len(items)
+
+    def outcome(run, items):
+        try:
+            return run(7, items), list(items)
+        except IndexError as e:
+            return str(e), list(items)
+
+    compiled = stator.compile(act, backend="eager")
+    for size in (3, 4, 2, 5, 1):
+        assert outcome(compiled, deque(range(size), 4)) == outcome(act, deque(range(size), 4))

@@ -43,6 +43,11 @@ def double(x):
     return x * 2
 
 
+def in_place(block, **options):
+    block.compile(**options)
+    return block
+
+
 def graphs():
     return stator.stats().graphs
 
@@ -71,6 +76,47 @@ def test_equal_blocks_compiled_one_by_one_are_traced_once(backend, kind, most):
             torch.testing.assert_close(mine, eager)
     assert graphs() == most  # once for one size, once for any, each with a graph for each side of the break
     assert stator.stats().recompiles == most // 2
+
+
+class Layer(Block):
+    """What differs from layer to layer besides parameters is never looked at, or passed on."""
+
+    def __init__(self, layer_idx):
+        super().__init__(layer_idx)
+        self.name = f"layer{layer_idx}"
+        self.shift = [lambda x: x + 1]
+        self.register_buffer("table", torch.full((1,), float(layer_idx)))
+
+    def attend(self, x, layer_idx):
+        return self.down(self.up(self.shift[0](x))) + self.table
+
+    def forward(self, x):
+        return self.attend(x, layer_idx=self.layer_idx)
+
+
+class Scaled(Block):
+    """A number that is computed with is a symbol once it differs."""
+
+    def forward(self, x):
+        return self.down(self.up(x)) * (self.layer_idx + 2.5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("kind", "most"), [(Layer, 1), (Scaled, 2)])
+@pytest.mark.parametrize("way", [stator.compile, in_place])
+def test_layers_that_differ_in_nothing_that_matters(backend, kind, most, way):
+    blocks = [kind(i) for i in range(6)]
+    stator.install()
+    try:
+        compiled = [way(kind(i), backend=backend) for i in range(6)]
+        for mine, block in zip(compiled, blocks, strict=True):
+            mine.load_state_dict(block.state_dict())
+        ours = train(compiled, compiled, 2)
+    finally:
+        stator.uninstall()
+    for mine, eager in zip(ours, train(blocks, blocks, 2), strict=True):
+        torch.testing.assert_close(mine, eager)
+    assert graphs() == most
 
 
 def test_blocks_share_what_inductor_has_compiled():
@@ -165,13 +211,8 @@ AGAIN = {
     "function": lambda backend: stator.compile(double, backend=backend),
     "lambda": lambda backend: stator.compile(lambda x: x * 2, backend=backend),
     "module": lambda backend: stator.compile(Block(0), backend=backend),
-    "in place": lambda backend: in_place(Block(0), backend),
+    "in place": lambda backend: in_place(Block(0), backend=backend),
 }
-
-
-def in_place(block, backend):
-    block.compile(backend=backend)
-    return block
 
 
 @pytest.mark.parametrize("what", AGAIN)

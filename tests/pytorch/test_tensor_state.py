@@ -703,6 +703,15 @@ def test_a_tensor_that_grows(backend: str) -> None:
     alike(lambda: (program, []), plain, backend=backend, breaks=0)
 
 
+@backends
+def test_a_tensor_resized_by_sizes_that_vary(backend: str) -> None:
+    def program(x: Any, y: Any) -> Any:
+        y.resize_(x.shape).fill_(2)
+        return (x * 2).resize_(2), (y + 1).resize_(x.shape[0]), y
+
+    alike(lambda: (program, []), lambda n: (*plain(n), torch.ones(n)), backend=backend, breaks=0)
+
+
 # -- arguments that become leaves -------------------------------------------------------------------------------------
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 import opcode
 import sys
 import weakref
+from collections.abc import Iterator, Sequence
 from types import CellType, CodeType, FunctionType, TracebackType
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from stator._core import raise_unchanged
 
@@ -205,6 +206,16 @@ def goes_on_with(code: CodeType) -> CodeType:
     """The code that a continuation goes on with; any other code itself."""
     origin = _origins.find(code)
     return (origin and origin.original()) or code
+
+
+def waiting_codes(code: CodeType, args: Sequence[Any]) -> Iterator[CodeType]:
+    """The code of a frame, and of those inside that it goes on with (mode "call"), given its arguments."""
+    yield code
+    while ".callable" in code.co_varnames[: len(args)]:
+        at = code.co_varnames.index(".callable")
+        function, args = args[at : at + 2]
+        code = function.__code__
+        yield code
 
 
 def in_prologue(code: CodeType, index: int) -> bool:

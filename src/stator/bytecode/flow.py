@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 from types import CodeType
 
 from .assemble import Position
@@ -61,23 +61,32 @@ class Flow:
             self.entries.append(entry)
             entry = None
 
-    def reachable(self, roots: Iterable[int]) -> set[int]:
-        """Every piece that may run after one of the roots."""
+    def reachable(self, roots: Iterable[int], without: Container[int] = ()) -> set[int]:
+        """Every piece that may run after one of the roots, and those that may after it, but for some."""
         found: set[int] = set()
         pending = list(roots)
         while pending:
             number = pending.pop()
-            if number in found:
-                continue
-            found.add(number)
-            target, handler = self.targets[number], self.handlers[number]
-            if target is not None:
-                pending.append(target)
-            if handler is not None:
-                pending.append(handler[0])
-            if self.pieces[number].raw not in _ENDS:
-                pending.append(number + 1)
+            if number not in found and number not in without:
+                found.add(number)
+                pending += self._next(number)
         return found
+
+    def _next(self, number: int) -> Iterator[int]:
+        """What may run right after a piece."""
+        target, handler = self.targets[number], self.handlers[number]
+        if target is not None:
+            yield target
+        if handler is not None:
+            yield handler[0]
+        if self.pieces[number].raw not in _ENDS:
+            yield number + 1
+
+    def repeats(self, index: int) -> bool:
+        """Whether the canonical instruction may come again with no iterator advanced in between: it is in a `while`."""
+        number = self.indexes.index(index)
+        advancing = {n for n, piece in enumerate(self.pieces) if piece.raw == "FOR_ITER"}
+        return number in self.reachable(self._next(number), advancing)
 
 
 def _target(piece: Piece, at: dict[int, int]) -> int | None:

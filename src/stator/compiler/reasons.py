@@ -15,7 +15,7 @@ from stator.space.host_types import Host
 if TYPE_CHECKING:
     from stator.guards.program import GuardProgram
 
-__all__ = ["reason_for"]
+__all__ = ["reason_for", "remedy_for"]
 
 
 def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -> RecompileRecord:
@@ -28,6 +28,13 @@ def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -
     where = name_and_place(code if names.called is None else names.called.code)
     line = "" if guard is None else guard.place()
     return RecompileRecord(where, change.text, line, change.advice, change.was, change.now)
+
+
+def remedy_for(entry: Entry, function: Host, args: list[Host]) -> str:
+    """What helps where that guard fails in call after call, if that is known."""
+    program: GuardProgram = entry.program  # type: ignore[assignment]
+    guard = program.reference.failing(CallInputs(function, tuple(args)))
+    return "" if guard is None else guard.remedy
 
 
 def _continued(called: Called, call: CallInputs) -> Called | None:

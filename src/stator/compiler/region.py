@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import sys
 import weakref
-from collections.abc import Iterator
-from types import CodeType
+from collections.abc import Iterable, Iterator
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from stator import errors
 from stator._core import CodePolicy, Entry, Region, calls_left, set_code_policy
 from stator.bytecode import is_suspendable
 from stator.bytecode.by_code import ByCode
-from stator.bytecode.continuation import is_continuation, unvaried
+from stator.bytecode.continuation import is_continuation, unvaried, waiting_codes
 from stator.compiler import pool
 from stator.compiler.pool import Pool
-from stator.compiler.reasons import reason_for
+from stator.compiler.reasons import reason_for, remedy_for
 from stator.controls.dynamo_config import under_torchs
 from stator.guards.program import compile_guards
 from stator.interp.policy import runs_whole, worth_tracing
@@ -42,6 +43,9 @@ Asked: TypeAlias = tuple[Host, str | None, dict[str, Host]]
 
 #: all compile regions alive, so that `reset()` can clear them
 REGIONS: weakref.WeakSet[CompileRegion] = weakref.WeakSet()
+
+#: how often the code of calls inside of a frame that has reached the limit is compiled: for a case, and for any number
+_MOST_INSIDE = 2
 
 #: options of which torch does not heed its own values where a break is an error
 _KEPT_BY_FULLGRAPH = frozenset({"capture_scalar_outputs"})
@@ -164,8 +168,14 @@ class CompileRegion:
             raise errors.RecompileError(str(messages.not_again(reason)))
         for name, limit, count in self._limits(code, config):
             if count >= limit:
+                if not reason.hint:
+                    reason = dataclasses.replace(reason, hint=remedy_for(entries[-1], function, args))
                 self._limit_reached(code, config, (name, limit), reason)
+                self._leave(waiting_codes(code, args))
                 return False
+        if len(entries) >= _MOST_INSIDE and self._is_inside_left():
+            self._leave(waiting_codes(code, args))
+            return False
         EVENTS.recompiled(reason)
         return True
 
@@ -195,10 +205,21 @@ class CompileRegion:
         told = messages.limit_reached(reason, limit, refused=refused)
         if refused:
             raise errors.RecompileLimitError(str(told))
-        self._over_limit.keep(unvaried(code), True)
         brk = errors.RecompileLimit(reason.where.partition(" (")[0], limit[1], reason.reason)
         EVENTS.broke(Broke(brk, messages.place(messages.definition(code)), tuple(told.stack)))
         LOG.warning("%s", told)
+
+    def _leave(self, codes: Iterable[CodeType]) -> None:
+        """Leave frames to Python: what has changed for the outermost has changed for those that it goes on with."""
+        for code in codes:
+            self._over_limit.keep(unvaried(code), True)
+
+    def _is_inside_left(self) -> bool:
+        """Whether the frame is called in one that has reached the limit, and so perhaps meets what varies there."""
+        frame: FrameType | None = sys._getframe() if self._over_limit else None
+        while frame is not None and unvaried(frame.f_code) not in self._over_limit:
+            frame = frame.f_back
+        return frame is not None
 
     def runs_out(self, code: CodeType) -> None:
         """A trace of the code nests deeper than the program may here."""

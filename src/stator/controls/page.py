@@ -78,7 +78,7 @@ CONTROLS = (
     Control("`torch.compiler.set_default_backend`", "as in torch, under `install()`", f"{_HERE}::test_default_backend"),
     Control(
         "`torch._dynamo.mark_unbacked`",
-        "symbolic from the first trace, and backed: code may be specialised on the size",
+        "symbolic from the first trace, and unknown: a branch on the size breaks; with `strict=True` as `mark_dynamic`",
         f"{_HERE}::test_unbacked_marks",
     ),
     Control(
@@ -111,8 +111,14 @@ CONTROLS = (
     Control(
         "`mark_dynamic(t, dim, min=…, max=…)`",
         "symbolic from the first trace, and taken to be in the range, for which an entry is then good; where the code "
-        "narrows it, or a size is out of it (said once), there are more entries and no ConstraintViolationError",
-        f"{_HERE}::test_marks_with_ranges",
+        "fixes the size or narrows the range, ConstraintViolationError with the line, unless "
+        "`allow_ignore_mark_dynamic` is set",
+        f"{_HERE}::test_code_that_fixes_a_marked_size",
+    ),
+    Control(
+        "`maybe_mark_dynamic(t, dim, min=…, max=…)`",
+        "symbolic from the first trace, if the code lets it; a size out of the range raises",
+        f"{_HERE}::test_hints",
     ),
     Control(
         "`TORCH_LOGS=graph_breaks,recompiles`, `torch._logging.set_logs`",

@@ -65,6 +65,7 @@ class Irrelevant:
 _HONOURED = {
     "accumulated_cache_size_limit": Honoured("accumulated_recompile_limit", 256),
     "accumulated_recompile_limit": Honoured("accumulated_recompile_limit", 256),
+    "allow_ignore_mark_dynamic": Honoured("allow_ignore_mark_dynamic", False),
     "assume_static_by_default": Honoured("assume_static_by_default", True),
     "automatic_dynamic_shapes": Honoured("automatic_dynamic", True, "TORCH_DYNAMO_AUTOMATIC_DYNAMIC_SHAPES"),
     "cache_size_limit": Honoured("recompile_limit", 8),
@@ -147,7 +148,7 @@ _BY_REASON = {
         use_recursive_dict_tags_for_guards canonicalize_output_graph_node_order
         """,
     "it forbids or allows what Stator decides by whether the result is right": """
-        allow_ignore_mark_dynamic allowed_functions_module_string_ignorelist capture_profiler_record_function
+        allowed_functions_module_string_ignorelist capture_profiler_record_function
         enable_p2p_compilation error_on_nested_fx_trace error_on_nested_jit_trace fake_tensor_disable_inference_mode
         graph_break_on_nn_param_ctor raise_on_ctx_manager_usage reorderable_logging_functions
         skip_fwd_side_effects_in_bwd_under_checkpoint skip_torchrec use_numpy_random_stream

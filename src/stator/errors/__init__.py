@@ -6,6 +6,7 @@ from stator.errors.catalogue import RETIRED, Break, kind, kinds, page
 from stator.errors.exceptions import (
     BackendError,
     ConfigError,
+    ConstraintViolationError,
     GraphBreakError,
     InternalError,
     RecompileError,
@@ -19,6 +20,7 @@ __all__ = [
     "BackendError",
     "Break",
     "ConfigError",
+    "ConstraintViolationError",
     "GraphBreakError",
     "InternalError",
     "RecompileError",

@@ -480,7 +480,7 @@ class RecompileLimit(Break):
     code = "SB0501"
     title = "recompile limit reached"
     template = "{function} was compiled {limit} times and now runs as ordinary Python; last change: {guard}"
-    hint = "make what the guard names constant, mark it dynamic, or raise recompile_limit"
+    hint = "raise recompile_limit above the number of such cases, or put stator.disable on what depends on it"
     function: str
     limit: int
     guard: str

@@ -54,6 +54,13 @@ class RecompileError(StatorError):
     torchs_name = "RecompileError"
 
 
+class ConstraintViolationError(StatorError, RuntimeError):
+    """A size that is marked as dynamic is made a number, or is out of the range that it is marked to have."""
+
+    torchs_name = "ConstraintViolationError"
+    torchs_module = "torch.fx.experimental.symbolic_shapes"
+
+
 class InternalError(StatorError):
     """A defect of Stator, never of the program it was tracing."""
 

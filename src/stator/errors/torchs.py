@@ -18,7 +18,7 @@ from stator.host.waiting import when_loaded
 
 __all__ = ["Both", "Joinable"]
 
-_MODULE = "torch._dynamo.exc"
+_EXCEPTIONS = "torch._dynamo.exc"
 #: exceptions without torch's class, to be joined with it when there is one
 _alone: weakref.WeakSet[Joinable] = weakref.WeakSet()
 
@@ -62,8 +62,9 @@ class Both:
 class Joinable(Exception):
     """An exception that is one of torch's as well, from when it is made or torch's are imported."""
 
-    #: the name of torch's exception in torch._dynamo.exc
+    #: the name of torch's exception, and the module that has it
     torchs_name: ClassVar[str] = ""
+    torchs_module: ClassVar[str] = _EXCEPTIONS
     #: the class itself, without torch's beside it
     plain: ClassVar[type[Joinable]]
 
@@ -88,12 +89,12 @@ def _join_in_time(error: Joinable) -> None:
     """Make an exception one of torch's as well, now or when torch's are imported."""
     if not error.torchs_name:
         return
-    module = sys.modules.get(_MODULE)
+    module = sys.modules.get(error.torchs_module)
     if module is not None:
         _join(error, module)
     elif "torch" in sys.modules:
         if not _alone:
-            when_loaded(_MODULE, _join_all)
+            when_loaded(_EXCEPTIONS, _join_all)
         _alone.add(error)
 
 

@@ -40,6 +40,8 @@ class Guard:
     __slots__ = ("_key", "sources", "where")
     #: the operation of the guard program that checks it: a row of `_core/ops.h`
     op: ClassVar[str]
+    #: what helps where it fails in call after call, if that is known
+    remedy: ClassVar[str] = ""
     sources: tuple[Source, ...]
     where: Where
     _key: tuple[object, ...]

@@ -75,6 +75,7 @@ class IdIs(_OneSource[object]):
 
     __slots__ = ()
     op = "ID_IS"
+    remedy = "give the same object in each call, if it is made anew for each"
 
     def __init__(self, source: Source, obj: object, where: Where = None) -> None:
         self.expected = obj
@@ -109,6 +110,7 @@ class Length(_OneSource[int]):
 
     __slots__ = ()
     op = "LENGTH"
+    remedy = "give as many elements in each call, or one tensor of them: its size may vary"
 
     def __init__(self, source: Source, n: int, where: Where = None) -> None:
         self.expected = n
@@ -118,7 +120,13 @@ class Length(_OneSource[int]):
         return bool(raw_length(obj) == self.expected)
 
     def changed(self, names: Names, obj: object) -> Change:
-        was, now = _elements(self.expected), _elements(raw_length(obj))
+        count = raw_length(obj)
+        was, now = _elements(self.expected), _elements(count)
+        contents = names.contents(self.source)
+        if contents is not None:
+            owner, what = contents
+            verb = "has got" if count > self.expected else "has lost"
+            return Change(f"{owner} {verb} a {what}", f"register {what}s before the first call", was, now)
         return Change(f"{names.quoted(self.source)} had {was}, has {now}", "", was, now)
 
     def lower(self) -> tuple[int, object]:
@@ -149,6 +157,9 @@ class KeysAre(_OneSource[tuple[object, ...]]):
             return Change(f"{name} was a dict, is {show(obj)}")
         gone, new = [show(k) for k in self.expected if not dict_has(obj, k)], [show(k) for k in dict_keys(obj)]
         new = [key for key in new if key not in {show(k) for k in self.expected}]
+        contents = names.contents(self.source)
+        if contents is not None:
+            return Change(f"{contents[0]} has another {contents[1]}")
         parts = [f"{word} {', '.join(keys)}" for word, keys in (("lost", gone), ("got", new)) if keys]
         return Change(
             f"the keys of {name} have changed: it {' and '.join(parts)}"
@@ -432,6 +443,7 @@ class Relation(Predicate):
 
     __slots__ = ()
     op = "RELATION"
+    remedy = "decide this outside of the compiled function, or with torch.where on a tensor: each outcome has a graph"
     fn: Expression
 
     def __init__(self, sources: tuple[Source, ...], fn: Expression, where: Where = None) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
+from .raw import ABSENT, type_lookup
 from .source import (
     CallInputs,
+    CallSource,
     CellContentsSource,
     DictItemSource,
     FunctionSource,
@@ -19,7 +22,7 @@ from .source import (
     TypeAttrSource,
 )
 
-__all__ = ["FORWARDERS", "PLAIN", "STEPS", "Called", "Names", "names_of"]
+__all__ = ["CONTENTS", "FORWARDERS", "PLAIN", "STEPS", "Called", "Names", "names_of"]
 
 
 class Called(NamedTuple):
@@ -34,6 +37,8 @@ class Called(NamedTuple):
 FORWARDERS: list[Callable[[Called, CallInputs], Called | None]] = []
 #: asked how a program writes a step, given what it calls other sources; None where the step's own text will do
 STEPS: list[Callable[[Source, Callable[[Source], str]], str | None]] = []
+#: asked about a container, by its path in the program: whose it is and what it holds, where the program sees only those
+CONTENTS: list[Callable[[str], tuple[str, str] | None]] = []
 
 
 class Names:
@@ -64,6 +69,11 @@ class Names:
         text = self.of(source)
         return text if text.startswith("the ") else f"`{text}`"
 
+    def contents(self, source: Source) -> tuple[str, str] | None:
+        """Whose the container is and what it holds, if the program sees only those: `self.layers[0]`, forward hook."""
+        name = self.of(source)
+        return next((found for ask in CONTENTS if (found := ask(name)) is not None), None)
+
     def within(self, text: str, sources: tuple[Source, ...]) -> str:
         """A text in which the sources stand by their own paths."""
         for source in sorted(sources, key=lambda source: -len(source.expr())):
@@ -71,14 +81,52 @@ class Names:
         return text
 
     def _name(self, source: Source) -> str | None:
-        known = self._parameters.get(source)
-        if known is not None:
+        known = self._parameters.get(source, source.name if isinstance(source, LocalSource) else "")
+        if known.startswith("."):
+            return self._part_of_frame(source, known)
+        known = known or self._variable(source)
+        if known:
             return known
+        if isinstance(source, CallSource):
+            return self._told(source)
+        if isinstance(source, ItemSource) and isinstance(source.base, CallSource) and source.base.text == "parts_of":
+            return self.of(source.base.base)  # `enumerate(layers)`: what it takes its items from
         if isinstance(source, DictItemSource) and self.called is not None and source.base is self.called.kwargs:
             return str(source.key)
         if isinstance(source, GetAttrSource | TypeAttrSource):
             return f"{self.of(source.base)}.{source.name}"
-        return next((name for ask in (_of_frame, self._of_cell, *STEPS) if (name := ask(source, self.of))), None)
+        return next((name for ask in (self._of_cell, *STEPS) if (name := ask(source, self.of))), None)
+
+    def _part_of_frame(self, source: Source, name: str) -> str | None:
+        """What only a frame that is gone on with has."""
+        if name.startswith(".stack") and type_lookup(type(self._object(source)), "__next__") is not ABSENT:
+            return "the loop"
+        return _OF_FRAMES.get(name.rstrip("0123456789"))
+
+    def _object(self, source: Source) -> object:
+        """What is found at the source; None where nothing is."""
+        try:
+            return None if self._call is None else self._call.get(source)
+        except LoadError:
+            return None
+
+    def _variable(self, source: Source) -> str:
+        """The variable that has the object, where the path to it leads through the value of a part of a line."""
+        if not any(self._parameters.get(step, "").startswith(".stack") for step in source.chain()):
+            return ""
+        found = self._object(source)
+        if type(found) in _NUMBERS_AND_TEXTS:
+            return ""  # there are several of them that are one object
+        variables = ((other, name) for other, name in self._parameters.items() if not name.startswith("."))
+        return next((name for other, name in variables if self._object(other) is found), "")
+
+    def _told(self, source: CallSource) -> str | None:
+        """What a function of ours has read; the text of some is an expression of the program's."""
+        step = next((name for ask in STEPS if (name := ask(source, self.of))), None)
+        if step is not None or source.text in _EXPRESSIONS or not source.text.isidentifier():
+            return step
+        words = _READ.get(source.text, source.text.strip("_").replace("_", " "))
+        return f"the {words} of {self.quoted(source.base)}"
 
     def _of_cell(self, source: Source, name_of: Callable[[Source], str]) -> str | None:
         """A variable that a function has from around it."""
@@ -105,9 +153,10 @@ PLAIN = Names()
 def names_of(code: CodeType, call: CallInputs) -> Names:
     """What the sources of a call of this code are called."""
     called = Called(code, tuple(LocalSource(i, code.co_varnames[i]) for i in range(len(call.args))))
-    parameters: dict[Source, str] = {}
+    parameters: dict[Source, str] = {source: source.name for source in called.args}  # type: ignore[attr-defined]
     while (inner := next((inner for ask in FORWARDERS if (inner := ask(called, call))), None)) is not None:
-        called, parameters = inner, dict(zip(inner.args, _positional(inner), strict=False))
+        called = inner
+        parameters.update(zip(inner.args, _positional(inner), strict=False))
     return Names(call, called, parameters)
 
 
@@ -133,8 +182,17 @@ _OF_FRAMES = {
     ".stack": "the value of a part of the line",
 }
 
-
-def _of_frame(source: Source, name_of: Callable[[Source], str]) -> str | None:
-    if not isinstance(source, LocalSource) or not source.name.startswith("."):
-        return None
-    return _OF_FRAMES.get(source.name.rstrip("0123456789"))
+_NUMBERS_AND_TEXTS = (int, float, complex, bool, str, bytes, type(None))
+#: functions that a program may call as well
+_EXPRESSIONS = frozenset(dir(builtins))
+#: what others read, where that is not their name
+_READ = {
+    "sequence": "items",
+    "deque_items": "items",
+    "rest_of": "rest",
+    "iterated": "items",
+    "viewed": "dict",
+    "inner_of": "context",
+    "outer_of": "context",
+    "item": "number",
+}

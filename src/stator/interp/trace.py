@@ -18,9 +18,11 @@ from stator.space.globals_ import Namespaces
 from stator.space.value import Value
 
 if TYPE_CHECKING:
+    from types import CodeType
+
     from stator.config import Config
     from stator.errors import Break
-    from stator.guards.base import Guard, Where
+    from stator.guards.base import Guard
     from stator.space import interfaces
 
 T = TypeVar("T")
@@ -105,7 +107,7 @@ class Trace:
             self.guards[key] = guard
             self.stops.count_item(_GUARD_COST)
 
-    def line(self) -> Where:
+    def line(self) -> tuple[CodeType, int] | None:
         """The program's own line that is being executed; None where there is none."""
         return None if self.frame is None else users_line(self.frame)
 

@@ -32,7 +32,10 @@ def _add(tensor: Any, attribute: str, dims: Iterable[int]) -> None:
 
 
 def mark_dynamic(t: Any, dim: int | Iterable[int], *, min: int | None = None, max: int | None = None) -> None:
-    """The size of this dimension of `t` varies: it is symbolic from the first trace on.
+    """The size of this dimension of `t` varies: it is symbolic from the first trace on, and stays so.
+
+    Code that makes it a number, or is not for all sizes from `min` to `max`, raises ConstraintViolationError when it is
+    compiled.
 
     Args:
         t: a tensor.
@@ -45,8 +48,29 @@ def mark_dynamic(t: Any, dim: int | Iterable[int], *, min: int | None = None, ma
     """
     dims = _dims(t, dim)
     _add(t, "_dynamo_dynamic_indices", dims)
+    getattr(t, "_dynamo_weak_dynamic_indices", set()).difference_update(dims)
+    _set_range(t, dims, min, max)
+
+
+def maybe_mark_dynamic(t: Any, dim: int | Iterable[int], *, min: int | None = None, max: int | None = None) -> None:
+    """As `mark_dynamic`, but a hint: code may make the size a number, or narrow its range.
+
+    A dimension that `mark_dynamic` has marked is left as it is.
+    """
+    dims = [d for d in _dims(t, dim) if d not in getattr(t, "_dynamo_dynamic_indices", ())]
+    _add(t, "_dynamo_weak_dynamic_indices", dims)
+    _set_range(t, dims, min, max)
+
+
+def _set_range(t: Any, dims: list[int], min: int | None, max: int | None) -> None:
+    """Dimensions of which nothing is said have no range, and a tensor without ranges not the attribute either."""
     ranges = {old for old in getattr(t, "_dynamo_dynamic_range", ()) if old.dim not in dims}
-    t._dynamo_dynamic_range = ranges | {DimRange(d, min, max) for d in dims}
+    if (min, max) != (None, None):
+        ranges |= {DimRange(d, min, max) for d in dims}
+    if ranges:
+        t._dynamo_dynamic_range = ranges
+    elif hasattr(t, "_dynamo_dynamic_range"):
+        del t._dynamo_dynamic_range
 
 
 def mark_static(t: Any, dim: int | Iterable[int] | None = None) -> None:
@@ -55,7 +79,5 @@ def mark_static(t: Any, dim: int | Iterable[int] | None = None) -> None:
 
 
 def mark_unbacked(t: Any, dim: int | Iterable[int]) -> None:
-    """As `mark_dynamic`, and no code may be specialised on the size it has now."""
-    dims = _dims(t, dim)
-    _add(t, "_dynamo_unbacked_indices", dims)
-    _add(t, "_dynamo_dynamic_indices", dims)
+    """The size of this dimension of `t` is taken to be unknown, as what is in a tensor is: a branch on it breaks."""
+    _add(t, "_dynamo_unbacked_indices", _dims(t, dim))

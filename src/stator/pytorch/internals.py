@@ -111,7 +111,7 @@ _CLASSES = {
         CLASS,
         "operations without data",
         words=("shape_env",),
-        has=("from_tensor", "__enter__", "_dispatch_impl"),
+        has=("from_tensor", "__enter__", "_dispatch_impl", "validate_and_convert_non_fake_tensors"),
         public="torch.fx.experimental.proxy_tensor.make_fx",
     ),
     "MetaConverter": Name(

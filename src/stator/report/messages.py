@@ -18,6 +18,7 @@ __all__ = ["backend_failed", "broke", "definition", "limit_reached", "not_again"
 
 #: how many of the latest changes a message tells
 _MOST_TOLD = 4
+_LEFT = "the function runs as ordinary Python from now on, and calls inside that change with it do too"
 
 
 def definition(code: CodeType) -> FrameSummary:
@@ -32,7 +33,7 @@ def broke(event: Broke, count: int = 1) -> Message:
     if given_up:
         meanwhile = "the function runs as ordinary Python; what it calls may still be compiled"
     elif isinstance(brk, errors.RecompileLimit):
-        meanwhile = "the function runs as ordinary Python from now on"
+        meanwhile = _LEFT
     hint = event.cause.hint if event.cause is not None else brk.hint
     stack = event.stack or (_frame(event.where),)
     return Message(brk.code, brk.reason, stack, meanwhile=meanwhile, hint=hint, count=count)
@@ -64,7 +65,7 @@ def limit_reached(record: RecompileRecord, limit: tuple[str, int], *, refused: b
         f"{_name(record)} was compiled {most} times ({name})",
         (_needed_at(record),),
         [f"{each.reason}{f' ({each.count} times)' if each.count > 1 else ''}" for each in told],
-        "the call is not made" if refused else "the function runs as ordinary Python from now on",
+        "the call is not made" if refused else _LEFT,
         record.hint or errors.RecompileLimit.hint,
     )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stator.bytecode.decode import Decoded, Instr
     from stator.config import Config
     from stator.errors import Break
-    from stator.guards.base import Guard, Where
+    from stator.guards.base import Guard
     from stator.guards.source import Source
     from stator.space.space import Space
     from stator.space.value import Raised, Unsupported, Value
@@ -416,7 +416,7 @@ class Trace(Protocol):
     def guard(self, guard: Guard) -> None:
         """Assume something about the frame; equal guards are kept once."""
 
-    def line(self) -> Where:
+    def line(self) -> tuple[CodeType, int] | None:
         """The program's own line that is being executed; None where there is none."""
 
     def defer(self, function: Host, args: list[Value], kwargs: dict[str, Value] | None = None) -> None:

@@ -98,6 +98,8 @@ class ListValue(MutableSequence):
         return self.get(space, key)
 
     def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
+        if self.store(space, key.force(), item):
+            return NONE
         where = self._place(space, key)
         new: Host = item
         if isinstance(where, slice):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Self
 
+from stator.guards.guard import Distinct
 from stator.guards.source import Source
 from stator.models.classes.instance import fill, slot_effects
 from stator.models.containers.sequence import Sequence
@@ -20,13 +22,15 @@ class MutableSequence(Sequence):
     """A list or deque.
 
     What is appended to an existing one whose items nobody has asked for waits in `_tail`, so that it needs no guard.
+    So does, in `_stored`, what is assigned at a symbol: the key, where the item was found there, and the new one.
     """
 
-    __slots__ = ("_tail", "original", "version")
+    __slots__ = ("_stored", "_tail", "original", "version")
 
     def __init__(self, items: list[Value] | None = None, cls: type | None = None) -> None:
         super().__init__([] if items is None else list(items), cls)
         self._tail: list[Value] = []
+        self._stored: tuple[Value, Source, Value] | None = None
         #: the items before the first mutation of an existing one
         self.original: list[Value] | None = None
         #: counts the mutations
@@ -42,8 +46,12 @@ class MutableSequence(Sequence):
 
     def _load(self) -> list[Value]:
         items = super()._load()
-        if self._tail:
+        if self._tail or self._stored is not None:
             self.original = list(items)
+            if self._stored is not None:
+                key, _, item = self._stored
+                self._stored = None
+                items[self.space.int_(key)] = item
             items += self._tail
             self._tail = []
             self.cut()
@@ -64,21 +72,55 @@ class MutableSequence(Sequence):
     @property
     def changed(self) -> bool:
         """Whether the traced program has changed this existing one."""
-        return self.original is not None or bool(self._tail)
+        return self.original is not None or bool(self._tail) or self._stored is not None
+
+    def selected(self, space: Space, key: Value) -> Value | None:
+        if self._stored is None:
+            return super().selected(space, key)
+        found = key.select(space, self, self.kind.__getitem__)
+        return self._stored[2] if found is not None and found.source is self._stored[1] else None
+
+    def store(self, space: Space, key: Value, item: Value) -> bool:
+        """`self[key] = item` of an existing one at a symbol, if it can wait."""
+        place = None if self.changed or self._items is not None else self.selected(space, key)
+        if place is None or place.source is None:
+            return False
+        space.trace.guard(Distinct(place.source, ()))  # there must be such an item
+        space.mark_mutated(self)
+        self.version += 1
+        self._stored = key, place.source, item
+        return True
+
+    def item(self, index: int) -> Value | None:
+        if self._stored is not None:
+            self._load()
+        return super().item(index)
+
+    def dropped(self, hosts: list[Host]) -> list[Host]:
+        if self._stored is not None:
+            self._load()
+        return super().dropped(hosts)
+
+    def held(self) -> Iterable[Value]:
+        return super().held() if self._stored is None else (*super().held(), self._stored[2])
 
     def as_host(self, space: Space) -> Host:
         if self.cls is not self.kind:
             raise NotKnown(self)
         return self.host_items(space)
 
-    def varying_length(self, space: Space) -> Value | None:
-        before = super().varying_length(space)
-        if before is None or not self._tail:
-            return before
-        return space.binary("+", before, Constant(len(self._tail))) if self.kind is list else None
+    def tp_len(self, space: Space) -> Value:
+        if not self._tail or self._items is not None:
+            return super().tp_len(space)
+        if self.kind is not list:
+            return Constant(len(self.items))
+        return space.binary("+", super().tp_len(space), Constant(len(self._tail)))
 
     def _last(self, space: Space, distance: int) -> Value | None:
         added = len(self._tail)
+        if (self._stored is not None and distance > added) or (added and self.kind is not list):
+            items = self.items
+            return items[-distance] if distance <= len(items) else None
         return self._tail[-distance] if distance <= added else super()._last(space, distance - added)
 
     # -- methods ----------------------------------------------------------------------------------------------------
@@ -151,6 +193,9 @@ class MutableSequence(Sequence):
         name = writer.source(self.source)
         lines = slot_effects(self, writer) if self._slots else []
         if self._items is None:
+            if self._stored is not None:
+                key, _, item = self._stored
+                lines += [self.native_call(writer, name, "__setitem__", writer.expr(key), writer.expr(item))]
             return lines + self.additions(writer, name, self._tail)
         return lines if self.original is None else lines + self.rewrites(writer, name, self.original, self._items)
 

@@ -132,14 +132,19 @@ class Sequence(ExtensibleValue):
         return self._load() if items is None else items
 
     def _load(self) -> list[Value]:
-        source = self.source
-        assert source is not None
-        count = self.kind.__len__(self.host)
+        count = self._known_length()
         too_long(count)
-        if not source.is_constant or self.kind is not tuple:
-            self.space.trace.guard(Length(source, count))
         items = self._items = [self._child(i) for i in range(count)]
         return items
+
+    def _known_length(self) -> int:
+        """The length of an existing one before the trace, guarded."""
+        source = self.source
+        assert source is not None
+        count: int = self.kind.__len__(self.host)
+        if not source.is_constant or self.kind is not tuple:
+            self.space.trace.guard(Length(source, count))
+        return count
 
     def _child(self, index: int) -> Value:
         source = self.source
@@ -199,15 +204,20 @@ class Sequence(ExtensibleValue):
         key = key.force()
         if is_slice(key):
             return self.build(self.items[slice_of(space, key)])
-        if self.source is not None and not self.changed:
-            selected = key.select(space, self, self.kind.__getitem__)
-            if selected is not None:
-                return selected
+        selected = self.selected(space, key)
+        if selected is not None:
+            return selected
         index = self.position(space, key)
         found = self.item(index) if index >= 0 else self.from_end(space, -index)
         if found is None:
             raise space.error(IndexError, f"{self.kind.__name__} index out of range")
         return found
+
+    def selected(self, space: Space, key: Value) -> Value | None:
+        """The item of an existing one at a symbol (`Value.select`)."""
+        if self.source is None or self.changed:
+            return None
+        return key.select(space, self, self.kind.__getitem__)
 
     def position(self, space: Space, key: Value) -> int:
         """The host int of a subscript that is no slice."""
@@ -222,8 +232,10 @@ class Sequence(ExtensibleValue):
         return index
 
     def tp_len(self, space: Space) -> Value:
+        if self._items is not None:
+            return Constant(len(self._items))
         varying = self.varying_length(space)
-        return Constant(len(self.items)) if varying is None else varying
+        return Constant(self._known_length()) if varying is None else varying
 
     def varying_length(self, space: Space) -> Value | None:
         """The length of an existing one, as a symbol if it varies and nobody has asked for all items."""

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+import torch
+
 from stator import errors
 from stator.pytorch import internals
 from stator.space.value import Unsupported
@@ -85,6 +87,8 @@ def first_line(error: BaseException) -> str:
 
 def describe_callable(function: object) -> str:
     """How messages name an operation."""
+    if isinstance(function, torch.nn.Module):
+        return str(getattr(function, "told_as", type(function).__name__))
     owner = getattr(function, "__objclass__", None)
     name = getattr(function, "__name__", None) or str(function)
     if owner is not None or getattr(function, "__qualname__", "").startswith("Tensor."):

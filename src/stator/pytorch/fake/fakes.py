@@ -1,7 +1,7 @@
 """torch's fake tensor mode, without the tracer that torch's own code loads beside it.
 
 `FakeTensorMode` reads two settings of `torch._dynamo`, and for that imports all of it and of `torch._inductor`, and
-sympy: more than a second in every process. So the four functions that do it are used with other globals: the same
+sympy: more than a second in every process. So the five functions that do it are used with other globals: the same
 code, for which `torch._dynamo`, while nobody has loaded it, is what the settings are by default. Nothing is put in the
 place of a module that others could meet.
 """
@@ -155,6 +155,8 @@ class _Log:
 
 _OTHERS = {
     "log": _Log(),
+    # In a transform torch fails to show a tensor, and leaves the thread's dispatch state behind.
+    "render_call": lambda function, args, kwargs: str(function),
     "torch": _TORCH,
     "traceback": _Traceback,
     "__builtins__": {**vars(builtins), "__import__": _import},
@@ -195,6 +197,7 @@ class FakeMode(Mode, internals.FakeTensorMode):
 
     _initialise = _apart(internals.FakeTensorMode.__init__)
     _dispatch_impl = _apart(internals.FakeTensorMode._dispatch_impl)
+    validate_and_convert_non_fake_tensors = _apart(internals.FakeTensorMode.validate_and_convert_non_fake_tensors)
 
     def __init__(self, shape_env: ShapeEnv | None = None) -> None:
         _prepare()

@@ -10,6 +10,7 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.kernels import examine
+from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.fake.modes import Mode
 from stator.pytorch.fake.operator_facts import CHECKS, COMMUNICATING, IDEMPOTENT, SILENT_MUTATORS, name_of
 from stator.pytorch.fake.storage import overlaps, storage_of
@@ -25,7 +26,9 @@ __all__ = ["OpObservation", "Watcher"]
 class OpObservation:
     """One run of an operation: its result, the storages it wrote to, whether it drew random numbers."""
 
-    __slots__ = ("effectful", "fallible", "overlap", "random", "refused", "result", "rigid", "warned", "written")
+    __slots__ = (
+        *("effectful", "fallible", "overlap", "random", "refused", "resized", "result", "rigid", "warned", "written"),
+    )
 
     def __init__(self) -> None:
         self.result: Nested = None
@@ -39,6 +42,8 @@ class OpObservation:
         #: whether torch cannot functionalise it: it was given an empty list to write to, which torch takes for tensors
         #: that are not its own, or has no kernel that runs without data
         self.rigid = False
+        #: whether a size was a symbol where it resized a tensor, which torch functionalises for numbers only
+        self.resized = False
         #: whether it may fail when it runs for real, on operands of the same metadata
         self.fallible = False
         #: the error that it is sure to fail with then
@@ -76,6 +81,8 @@ class Watcher(Mode):
         if schema.is_mutable:
             self.observed.rigid |= not _runs_without_data(func)
             self._note_writes(func, args, kwargs)
+            if name_of(func) == "resize":
+                self.observed.resized |= any(map(is_symbol, (*args[0].shape, *args[1])))
         elif name_of(func) in SILENT_MUTATORS:
             for arg in args[3:5]:
                 self._note(arg)

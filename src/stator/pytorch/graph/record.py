@@ -95,6 +95,7 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
     outcome = outcome_of(observed, fakes, before, describe_callable(call.function), recorder.fakes.symbolic)
     operation.made_already(observed.result)
     recorder.tracked.note_result(observed.result)
+    recorder.tracked.in_order |= observed.resized
     if outcome.written:
         recorder.tracked.refresh(observed.written)
         written = tensors_among(call.operands[index] for index in outcome.written)

@@ -28,6 +28,9 @@ class Transformed(torch.nn.Module):
         outputs: how many results of the graph are transformed; the others are given as they are (`aux`).
     """
 
+    #: how messages call it
+    told_as = "a transform of torch.func"
+
     def __init__(self, graph: torch.fx.GraphModule, count: int, outputs: int) -> None:
         super().__init__()
         self.graph = graph
@@ -52,6 +55,8 @@ class Transformed(torch.nn.Module):
 class Derivatives(Transformed):
     """`grad_and_value`: the gradients, the value, and the rest."""
 
+    told_as = "torch.func.grad"
+
     def forward(self, *operands: torch.Tensor) -> Tensors:
         function, primals, _ = self.split(operands)
 
@@ -67,6 +72,8 @@ class Derivatives(Transformed):
 class Pulled(Transformed):
     """`vjp`: the results and the rest; with cotangents behind the other operands, the gradients that these lead to."""
 
+    told_as = "torch.func.vjp"
+
     def forward(self, *operands: torch.Tensor) -> Tensors:
         function, primals, cotangents = self.split(operands)
         results, pull, rest = torch.func.vjp(function, *primals, has_aux=True)
@@ -75,6 +82,8 @@ class Pulled(Transformed):
 
 class Pushed(Transformed):
     """`jvp`, with the tangents behind the other operands: the results, their tangents, and the rest."""
+
+    told_as = "torch.func.jvp"
 
     def __init__(self, graph: torch.fx.GraphModule, count: int, outputs: int, strict: bool) -> None:
         super().__init__(graph, count, outputs)
@@ -88,6 +97,8 @@ class Pushed(Transformed):
 
 class Mapped(Transformed):
     """`vmap` over the dimensions `in_dims` say of the first inputs."""
+
+    told_as = "torch.func.vmap"
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from stator.guards import naming
 from stator.guards.naming import Called
 from stator.guards.raw import type_lookup
-from stator.guards.source import DictItemSource, ItemSource
+from stator.guards.source import CallSource, DictItemSource, ItemSource
 from stator.pytorch import internals
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ _TABLES = tuple(f".{table}" for table in internals.MODULE_MEMBERS)
 
 def _step(source: Source, name_of: Callable[[Source], str]) -> str | None:
     """`self.layers[3].weight`, for what is in a module's tables."""
+    if isinstance(source, CallSource) and source.text.startswith("{}["):
+        table, selected = name_of(source.base), source.expr(lambda step: name_of(step) if step is not source else None)
+        return table.removesuffix("._modules") + selected.removeprefix(table)
     if not isinstance(source, DictItemSource) or type(source.key) is not str:
         return None
     table = name_of(source.base)
@@ -27,6 +30,18 @@ def _step(source: Source, name_of: Callable[[Source], str]) -> str | None:
         return None
     owner = table.rpartition(".")[0]
     return f"{owner}.{source.key}" if source.key.isidentifier() else f"{owner}[{source.key}]"
+
+
+def _hooks(name: str) -> tuple[str, str] | None:
+    """The module that a table of hooks belongs to, and their kind."""
+    owner, _, table = name.rpartition(".")
+    if table in internals.GLOBAL_HOOKS:
+        return "torch.nn.Module", f"global {_kind(table.removeprefix('_global'))}"
+    return (f"`{owner}`", _kind(table)) if table in internals.MODULE_HOOKS else None
+
+
+def _kind(table: str) -> str:
+    return table.strip("_").replace("pre_hooks", "pre-hook").replace("hooks", "hook").replace("_", " ")
 
 
 def _forward(called: Called, call: CallInputs) -> Called | None:
@@ -48,4 +63,5 @@ def _forward(called: Called, call: CallInputs) -> Called | None:
 def install() -> None:
     """Tell messages of it."""
     naming.STEPS.append(_step)
+    naming.CONTENTS.append(_hooks)
     naming.FORWARDERS.append(_forward)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from stator.pytorch.types import Fake, Origin, SymbolicContext
 
-__all__ = ["Form", "constrain", "context_of", "form_of", "opened", "origin_of", "static_context"]
+__all__ = ["Form", "context_of", "form_of", "opened", "origin_of", "static_context"]
 
 
 class Form(NamedTuple):
@@ -71,12 +71,3 @@ def origin_of(name: str) -> Origin:
 def static_context(form: Form, name: str) -> SymbolicContext:
     """The symbolic context of the input of this name, all of whose sizes are numbers."""
     return context_of(form, origin_of(name), {})
-
-
-def constrain(context: SymbolicContext, ranges: dict[int, tuple[int, int | None]]) -> None:
-    """Have the sizes of a tensor's dimensions taken to be in the ranges, and guarded to be."""
-    from torch.fx.experimental.symbolic_shapes import StrictMinMaxConstraint, ValueRanges, int_oo
-
-    for dim, (least, most) in ranges.items():
-        sizes = ValueRanges(least, int_oo if most is None else most)
-        context.constraint_sizes[dim] = StrictMinMaxConstraint(vr=sizes, warn_only=True)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from stator import errors
-from stator.controls.dynamo_config import warn_once
 from stator.guards.guard import TypeIs
 from stator.guards.source import ItemSource, LocalSource, Source
+from stator.pytorch.shapes import marks
 from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
 from stator.pytorch.tensors.classes import is_wrapper
 from stator.pytorch.traced import Dims
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Trace
     from stator.space.value import Value
 
-__all__ = ["contents_stay", "dims", "literal", "note_first_call", "outcome_stays", "ranges"]
+__all__ = ["contents_stay", "dims", "literal", "note_first_call", "outcome_stays"]
 
 _VARIES = "varies"
 _PAST_64_BITS = 1 << 63
@@ -45,9 +45,10 @@ def dims(trace: Trace, value: TracedTensor) -> Dims:
         return _NONE
     told = _told(trace, tensor, source) if is_told_of(trace) else {}
     kept = {dim for dim, dynamic in told.items() if not dynamic}
-    fixed = _marks(tensor, "_dynamo_static_indices") | kept
-    marked = _marks(tensor, "_dynamo_dynamic_indices", "_dynamo_unbacked_indices")
-    marked |= (_marks(tensor, "_dynamo_weak_dynamic_indices") | set(told)) - kept
+    fixed = marks.dims(tensor, "_dynamo_static_indices") | kept
+    unbacked = marks.dims(tensor, marks.UNBACKED)
+    marked = marks.dims(tensor, *marks.ENFORCED) | unbacked
+    marked |= (marks.dims(tensor, marks.HINT) | set(told)) - kept
     if isinstance(tensor, torch.nn.Parameter) and not marked:
         return _NONE
     varying, strides = _varying(trace, tensor, source)
@@ -59,7 +60,9 @@ def dims(trace: Trace, value: TracedTensor) -> Dims:
 
     found: dict[int, object] = {}
     for dim in range(tensor.dim()):
-        if dim in marked or (dim in varying and dim not in fixed):
+        if dim in unbacked:
+            found[dim] = DimDynamic.UNBACKED
+        elif dim in marked or (dim in varying and dim not in fixed):
             found[dim] = DimDynamic.DYNAMIC
         elif trace.dynamic is True and dim not in fixed:
             found[dim] = DimDynamic.DUCK
@@ -76,31 +79,6 @@ def _told(trace: Trace, tensor: torch.Tensor, source: Source) -> dict[int, bool]
         if dim not in numbers
     }
     return {dim: dynamic for dim, dynamic in found.items() if dynamic is not None}
-
-
-def ranges(tensor: torch.Tensor) -> dict[int, tuple[int, int | None]]:
-    """The sizes that marked dimensions take, as far as that is said and true."""
-    found: dict[int, tuple[int, int | None]] = {}
-    for item in tensor.__dict__.get("_dynamo_dynamic_range", ()):
-        least, most = item.min or 0, item.max
-        if (item.min, most) == (None, None) or item.dim not in _marks(tensor, *_SYMBOLIC):
-            continue
-        size = tensor.size(item.dim)
-        if size < least or (most is not None and size > most):
-            said = ", ".join(f"{name}={n}" for name, n in (("min", item.min), ("max", most)) if n is not None)
-            warn_once(f"mark_dynamic(…, {item.dim}, {said}) is not honoured by Stator where the size is {size}")
-            continue
-        found[item.dim] = least, most
-    return found
-
-
-_SYMBOLIC = ("_dynamo_dynamic_indices", "_dynamo_weak_dynamic_indices")
-
-
-def _marks(tensor: torch.Tensor, *names: str) -> set[int]:
-    """What mark_dynamic and its like have left on a tensor."""
-    marks = {dim for name in names for dim in tensor.__dict__.get(name) or ()}
-    return {dim % tensor.dim() for dim in marks} if tensor.dim() else set()
 
 
 def _varying(trace: Trace, tensor: torch.Tensor, source: Source) -> tuple[set[int], frozenset[int]]:

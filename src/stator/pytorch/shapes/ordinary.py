@@ -12,6 +12,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+from stator.bytecode.flow import flow
 from stator.pytorch.fake.metadata import expression_of
 from stator.pytorch.reliance import Reliance, is_doubted, reliance, reported
 from stator.pytorch.shapes.assertions import Assertions, condition_of
@@ -50,12 +51,20 @@ class OrdinarySizes:
         self.reliance = self.reliance or reliance(self.trace, _ASSUMPTION)
         return True
 
+    def goes_round(self) -> bool:
+        """Whether a `while` or a recursion comes here again: `while order.numel() > 0` would never end in the trace."""
+        frames = self.trace.running()
+        recursive = len({frame.code for frame in frames}) < len(frames)
+        return recursive or any(flow(frame.code).repeats(frame.index - 1) for frame in frames)
+
     def not_empty(self, condition: Value) -> bool | None:
         """The truth of a condition that asks whether a size in a tensor is 0, if it may be assumed."""
         if not isinstance(condition, SymValue):
             return None
         symbols = symbols_of(condition.number)
         recorder: Recorder = self.trace.recorder
+        if self.goes_round():
+            return None
         if len(symbols) != 1 or not symbols <= recorder.shapes.env.size_like:
             return None
         (symbol,) = symbols

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import re
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
@@ -19,10 +20,11 @@ from stator.guards.guard import Predicate, Relation
 from stator.guards.source import CallSource, GetAttrSource, OffsetSource, SizeSource, Source, StrideSource
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import is_symbol
-from stator.pytorch.shapes import dynamism, unbacked
-from stator.pytorch.shapes.contexts import Form, constrain, context_of, form_of, opened, origin_of, static_context
+from stator.pytorch.shapes import dynamism, marks, unbacked
+from stator.pytorch.shapes.contexts import Form, context_of, form_of, opened, origin_of, static_context
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.shapes.unbacked import sizes_of, symbols_of
+from stator.pytorch.shapes.words import number_in_words
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.value import Value
 
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     import torch.fx
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-    from stator.guards.base import Where
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import Dims, TracedTensor, TracedValue
     from stator.pytorch.types import (
@@ -45,9 +46,10 @@ if TYPE_CHECKING:
         SymbolicContext,
     )
 
-__all__ = ["Shapes", "new_env", "nowhere", "property_source"]
+__all__ = ["Shapes", "property_source"]
 
 _STATIC = re.compile(r"(\w+) == -?\d+\Z")
+_PLACE = re.compile(r".+:\d+\Z")
 _VARIABLE = re.compile(r"\bn\d+\b")
 
 
@@ -100,7 +102,7 @@ class Shapes:
     def env(self) -> ShapeEnv:
         """torch's ShapeEnv: made, and sympy with it imported, when a symbol may be needed."""
         if self._env is None:
-            self._env = new_env(self.may_be_new, self.recorder.trace.line)
+            self._env = unbacked.new_env(self.may_be_new, self.recorder.trace)
             self.recorder.fakes.admit_symbols(self._env)
         return self._env
 
@@ -118,6 +120,10 @@ class Shapes:
     def used_env(self) -> ShapeEnv | None:
         """The ShapeEnv; None as long as the trace has no symbols and makes none."""
         return self.env if self.may_be_new else self._env
+
+    def in_words(self, number: Number, condition: bool) -> str:
+        """What messages say of a symbolic number, or of a condition on one."""
+        return number_in_words(self.recorder, number, condition)
 
     # -- existing tensors and numbers ---------------------------------------------------------------------------
 
@@ -158,7 +164,9 @@ class Shapes:
         if known is None:
             host = value.host
             known = context_of(form_of(host), self.origin(value), dims, strides)
-            constrain(known, dynamism.ranges(value.host))
+            assert value.source is not None
+            ignored = self.recorder.trace.config.allow_ignore_mark_dynamic
+            marks.constrain(known, host, value.source, enforced=not ignored)
             self._contexts[id(value)] = known
         return known
 
@@ -258,19 +266,23 @@ class Shapes:
         return [self.symbols[symbol] for symbol in found if symbol in self.symbols]
 
     def need_numbers(self, operands: list[GraphValue]) -> None:
-        """An operation cannot take the symbols of its operands: trace again, with these sizes as numbers for ever."""
+        """An operation cannot take the symbols of its operands: trace again, with these sizes as numbers for ever.
+
+        Sizes that are marked as dynamic are none: there the graph breaks.
+        """
         symbols: set[sympy.Symbol] = set()
         for operand in operands:
             symbols.update(*map(symbols_of, sizes_of(operand.fake)))
         fixed = [
-            (self.source_of(origin).expr(), dim)
+            SizeSource(self.source_of(origin), dim)
             for fake, origin, context in self._tracked
             if context is not None  # which numbers have none of
             for dim in range(fake.dim())
             if opened(fake, context, dim) & symbols
         ]
+        marks.refuse_to_fix(size for size in fixed if size in self._enforced())
         if fixed:
-            raise dynamism.fixed(self.recorder.trace, fixed)
+            raise dynamism.fixed(self.recorder.trace, [(size.base.expr(), size.index) for size in fixed])
 
     def need_floats(self) -> None:
         """AOTAutograd has found floats that it cannot make tensors of: trace again, with these as numbers for ever."""
@@ -335,34 +347,40 @@ class Shapes:
             self.frozen = self._read_guards() if self._tracked else []
         return self.frozen
 
-    def _line_of(self, names: list[str]) -> Where:
-        """The first line of the program that needed something to be true of just these numbers."""
-        for guard, line in zip(self.env.guards, self.env.lines, strict=True):
-            origins = [origin for symbol in guard.expr.free_symbols for origin in self.env.var_to_sources[symbol]]
-            if line is not None and {self._reference(origin) for origin in origins} >= set(names):
-                return line
-        return None
-
     def _read_guards(self) -> list[Predicate]:
-        fakes, origins, contexts = map(list, zip(*self._tracked, strict=True))
-        helpers = self.env.produce_guards_verbose(
-            fakes, origins, self._reference, input_contexts=contexts, ignore_static=False, langs=("python",)
-        )
-        texts = [text for text in helpers[0].exprs if not self._is_known(text)]
-        return [self._guard(text) for text in texts]
+        from torch.fx.experimental.symbolic_shapes import ConstraintViolationError
 
-    def _guard(self, text: str) -> Predicate:
+        try:
+            return self._guards_of([context for _, _, context in self._tracked])
+        except ConstraintViolationError:
+            guards = self._guards_of(None)
+        raise marks.violation(self._enforced(), guards)
+
+    def _enforced(self) -> dict[Source, str]:
+        """The sizes that the code may not fix, with what they have been marked to be."""
+        tracked = [(self.source_of(origin), context) for _, origin, context in self._tracked if context is not None]
+        return dict(itertools.chain.from_iterable(itertools.starmap(marks.enforced_sizes, tracked)))
+
+    def _guards_of(self, contexts: list[SymbolicContext | None] | None) -> list[Predicate]:
+        """What has been assumed, each with the program's line; torch raises where a context does not allow it."""
+        fakes, origins, _ = map(list, zip(*self._tracked, strict=True))
+        helpers = self.env.produce_guards_verbose(
+            fakes, origins, self._reference, input_contexts=contexts, ignore_static=False, langs=("verbose_python",)
+        )
+        told = [text.partition("  # ") for text in helpers[0].exprs]
+        return [self._guard(text, where) for text, _, where in told if not self._is_known(text)]
+
+    def _guard(self, text: str, where: str) -> Predicate:
         """The guard that an assumption is, from its text."""
+        place = _PLACE.match(where.rpartition(" and ")[2])  # of a range the upper bound's
         text = ast.unparse(ast.parse(text, mode="eval"))  # without the parentheses that torch adds
         names = list(dict.fromkeys(_VARIABLE.findall(text)))
         form = _VARIABLE.sub(lambda found: f"{{{names.index(found[0])}}}", text)
         sources = tuple(self._named[name] for name in names)
         try:
-            guard: Predicate = Relation(sources, expression(form, len(names)))
+            return Relation(sources, expression(form, len(names)), place and place[0])
         except ValueError:
-            guard = _computed(form, names, sources)
-        guard.where = self._line_of(names)
-        return guard
+            return _computed(form, names, sources, place and place[0])
 
     def _is_known(self, text: str) -> bool:
         """Whether the guard on the tensor says so already."""
@@ -370,19 +388,19 @@ class Shapes:
         return match is not None and match.group(1) in self._plain
 
 
-def new_env(may_be_new: bool, line: Callable[[], Where]) -> ShapeEnv:
-    """A ShapeEnv; whether symbols may stand in it for numbers in tensors, and what tells the line of the program."""
-    return unbacked.env_class()(line, allow_scalar_outputs=may_be_new, allow_dynamic_output_shape_ops=may_be_new)
-
-
-def nowhere() -> Where:
-    """What is assumed now is assumed at no line of the program's."""
-    return None
-
-
-def _computed(form: str, names: list[str], sources: tuple[Source, ...]) -> Predicate:
+def _computed(form: str, names: list[str], sources: tuple[Source, ...], where: str | None) -> Predicate:
     """The guard that a condition is true which needs more than integers."""
     from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP
 
     check = eval(f"lambda {', '.join(names)}: {form.format(*names)}", {**SYMPY_INTERP, "torch": torch})
-    return Predicate(sources, check, form.format(*[source.expr() for source in sources]))
+    shown = ast.unparse(_Shown().visit(ast.parse(form.format(*names), mode="eval")))
+    told = _VARIABLE.sub(lambda found: sources[names.index(found[0])].expr(), shown)
+    return Predicate(sources, check, told, where)
+
+
+class _Shown(ast.NodeTransformer):
+    """A condition without the conversions that torch adds: `torch.sym_float(step) <= 3.0`."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        return node.args[0] if ast.unparse(node.func) == "torch.sym_float" else node

@@ -100,7 +100,7 @@ class SymValue(Value):
         return selected(space, container, self, read)
 
     def describe(self) -> str:
-        return f"the number {self.number}"
+        return self.recorder.shapes.in_words(self.number, self.cls is bool)
 
     def reconstruct(self, writer: Writer) -> str:
         return writer.source(self.source) if self.source is not None else writer.graph_output(self)
@@ -145,7 +145,7 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
     try:
         number = function(*numbers)
     except Exception as e:
-        raise _failure(space, function, numbers, e) from None
+        raise _failure(space, function, args, numbers, e) from None
     if type(number) not in _CLASSES:
         return space.fresh(number)
     given = [arg.node if arg.symbolic else known for arg, known in zip(args, numbers, strict=True)]
@@ -154,10 +154,12 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
     return SymValue.computed(recorder, number, node)
 
 
-def _failure(space: Space, function: Function, numbers: list[Number], error: Exception) -> Exception:
+def _failure(
+    space: Space, function: Function, args: Sequence[GraphValue], numbers: list[Number], error: Exception
+) -> Exception:
     """What the program sees of an error of symbols: Python's own, as numbers like them have it."""
     if type(error) not in (ZeroDivisionError, ValueError, OverflowError, TypeError):
-        return Unsupported(errors.DataDependentBranch(str(error).splitlines()[0][:200]))
+        return Unsupported(errors.DataDependentBranch(next(arg for arg in args if arg.symbolic).describe()))
     hints = [hint_of(number) for number in numbers]
     try:
         function(*[1 if hint is None else hint for hint in hints])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -20,38 +21,45 @@ if TYPE_CHECKING:
     import sympy  # type: ignore[import-untyped]
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-    from stator.guards.base import Where
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import FakeOperand, Function, Nested, Number
+    from stator.space.interfaces import Trace
 
-__all__ = ["bindings", "break_where_made", "env_class", "note_unseen", "sizes_of", "symbols_of"]
+__all__ = ["bindings", "break_where_made", "env_class", "new_env", "note_unseen", "sizes_of", "symbols_of"]
 
 
 @functools.cache
 def env_class() -> type[ShapeEnv]:
-    """torch's ShapeEnv, but what it has answered for want of knowledge it does not repeat when more is known, and of
-    each guard it notes the line of the program at which it was needed.
+    """torch's ShapeEnv, but what it has answered for want of knowledge it does not repeat when more is known, and it
+    notes the program's line with what it assumes.
 
     torch remembers that `guard_or_false(n >= 0)` was false before `n >= 0` was assumed.
     """
     from torch.fx.experimental import symbolic_shapes
 
     class ShapeEnv(symbolic_shapes.ShapeEnv):  # whoever asks for the type's name finds torch's
-        def __init__(self, line: Callable[[], Where], **options: bool) -> None:
-            super().__init__(**options)
-            self.line = line
-            #: of each of the `guards`
-            self.lines: list[Where] = []
-
         def evaluate_expr(self, orig_expr: sympy.Basic, hint: Any = None, *args: Any, **options: Any) -> sympy.Basic:
             if hint is None:
                 internals.evaluated.cache_clear()
-            answer = super().evaluate_expr(orig_expr, hint, *args, **options)
-            while len(self.lines) < len(self.guards):
-                self.lines.append(self.line())
-            return answer
+            return super().evaluate_expr(orig_expr, hint, *args, **options)
+
+        #: the trace that it belongs to, and may outlive
+        trace: Callable[[], Trace | None] = staticmethod(lambda: None)
+
+        def _get_sloc(self, framework_loc: str | None = None) -> str:
+            trace = self.trace()
+            found = None if trace is None else trace.line()
+            return "" if found is None else f"{found[0].co_filename}:{found[1]}"
 
     return ShapeEnv
+
+
+def new_env(may_be_new: bool, trace: Trace | None = None) -> ShapeEnv:
+    """A ShapeEnv; whether symbols may stand in it for numbers that are in tensors."""
+    env = env_class()(allow_scalar_outputs=may_be_new, allow_dynamic_output_shape_ops=may_be_new)
+    if trace is not None:
+        env.trace = weakref.ref(trace)
+    return env
 
 
 def sizes_of(operand: FakeOperand) -> tuple[Number, ...]:

@@ -86,9 +86,12 @@ def intercept(host: Host) -> Handler | None:
 
 
 def _allowed_by_torch(host: Host) -> bool:
-    """Marked by `torch.compiler.allow_in_graph`: torch._dynamo keeps the list, and is there if anyone has used it."""
+    """Marked by `torch.compiler.allow_in_graph`: torch._dynamo keeps the list, and is there if anyone has used it.
+
+    Those marked by `nonstrict_trace` are in it too, and are traced: what they capture has gradients.
+    """
     rules = sys.modules.get("torch._dynamo.trace_rules")
-    return rules is not None and rules.is_callable_allowed(host)
+    return rules is not None and rules.is_callable_allowed(host) and not rules.is_nonstrict_trace_callable(host)
 
 
 def _tensor_function(host: Host, name: str) -> Handler | None:

@@ -11,6 +11,7 @@ from stator.pytorch.fake.failure import Failure, describe_callable, first_line
 from stator.pytorch.fake.metadata import TensorMeta
 from stator.pytorch.fake.operator_facts import communicates
 from stator.pytorch.fake.quiet import warnings_of_torch
+from stator.pytorch.shapes.words import symbols_in_words
 from stator.pytorch.tensors.lowering import Call, fill
 from stator.pytorch.tensors.tables import INPLACE
 from stator.pytorch.tensors.tensor import tensors_among
@@ -33,7 +34,8 @@ def eager_error(space: Space, call: Call, failure: Failure) -> Exception:
     """
     name = describe_callable(call.function)
     left_to_run_time(space, failure.warned, name)
-    refusal = Unsupported(errors.UnsupportedTensorOperation(name, first_line(failure.error)))
+    why = symbols_in_words(space.trace.recorder, first_line(failure.error))
+    refusal = Unsupported(errors.UnsupportedTensorOperation(name, why))
     if not _can_be_asked(call):
         return refusal
     if _writes(call) and any(meta.is_view for meta in call.metas if isinstance(meta, TensorMeta)):
