@@ -29,6 +29,7 @@ from stator.bytecode import (
     original_of,
 )
 from stator.bytecode.continuation import _made, _origins
+from stator.bytecode.counters import counters
 from stator.bytecode.stack import depths, handled
 from tests.bytecode import samples
 from tests.bytecode.samples import LOG, Manager, note
@@ -104,6 +105,20 @@ def test_cached_by_place() -> None:
     assert continuation(simple.__code__, call, names=("b",)) is code
     assert continuation(simple.__code__, call, names=("a", "b")) is not code
     assert continuation(simple.__code__, call, names=("b",), mode="throw") is not code
+
+
+def test_it_is_named_by_where_it_goes_on() -> None:
+    def until(n: int) -> int:
+        while n < 3:
+            n += 1
+        return n
+
+    first, again = [i for i in decode(until.__code__).instrs if "POP_JUMP" in i.op]
+    code = continuation(until.__code__, first.index, names=("n",), results=0)
+    assert continuation(until.__code__, again.index, names=("n",), results=0, target=again.arg) is code
+    assert make_function(code, globals())(1) == 3
+    assert counters(code) == {"n"}
+    assert counters(until.__code__) == counters(continuation(until.__code__, again.index, results=0)) == set()
 
 
 def test_unused_code_is_left_out() -> None:

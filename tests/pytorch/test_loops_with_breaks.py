@@ -182,12 +182,12 @@ FORMS = {
     over_a_tuple: 3,
     backwards: 3,
     over_items: 3,
-    counted: 4,
-    with_the_count: 5,
+    counted: 3,
+    with_the_count: 3,
     in_pairs: 3,
     over_a_range: 3,
-    with_the_number: 4,
-    while_it_is_less: 4,
+    with_the_number: 3,
+    while_it_is_less: 2,
 }
 
 

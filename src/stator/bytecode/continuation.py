@@ -123,6 +123,9 @@ def continuation(
     that yield.
     """
     original, first, target = _resolve(code, index, mode, target)
+    if mode == "value" and not generator:
+        # Where it goes on is what matters: `while` has its condition twice in the bytecode, and one body.
+        first = target = first + 1 if target is None else target
     pushed = results if mode == "value" and not generator else 0
     raised = tuple(original_of(code, at)[1] for at in raised)
     place = _Place(first, mode, tuple(stack), tuple(names), pushed, target, generator, frozenset(cleared), raised)
@@ -183,6 +186,13 @@ def original_of(code: CodeType, index: int) -> tuple[CodeType, int]:
 def is_continuation(code: CodeType) -> bool:
     """Whether the code was made here."""
     return _origins.find(code) is not None
+
+
+def entered_at(code: CodeType) -> tuple[CodeType, int] | None:
+    """The original of a continuation, and the instruction that it begins with; None for any other code."""
+    origin = _origins.find(code)
+    original = None if origin is None else origin.original()
+    return None if origin is None or original is None else (original, origin.place.at)
 
 
 def resume_line(code: CodeType) -> int:

@@ -11,9 +11,11 @@ from stator import errors
 from stator.bytecode import NULL_FIRST
 from stator.bytecode.canonical import CANONICAL
 from stator.bytecode.continuation import original_of
+from stator.bytecode.counters import counters
 from stator.bytecode.decode import Decoded, Instr, decode
 from stator.interp.handling import Handling, Lasti
 from stator.models.functions.cell import CellValue
+from stator.space.facts import expect_others
 from stator.space.globals_ import MadeGlobals
 from stator.space.signals import BreakHere, FrameState, Mode, Restart
 from stator.space.value import NULL, Constant, Lazy, Raised, Unsupported, Value
@@ -103,6 +105,10 @@ class Frame:
             why = "its globals are of a class derived from dict"
             raise Unsupported(errors.FrameGivenUp(self.code.co_qualname, why))
         self.locals = bound
+        for name in counters(self.code) & bound.keys():
+            source = bound[name].source
+            if source is not None:
+                expect_others(trace, source)
         self.cells: dict[str, CellValue] = {}
         self.namespace: Any = None
         self.stack: list[Value] = []

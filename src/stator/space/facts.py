@@ -29,10 +29,17 @@ from stator.space.wrapping import LITERALS, plain_name
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.space.interfaces import Trace
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["FIXED", "answer", "attribute", "constant", "fixed", "holds", "is_fixed", "part", "plain_name"]
+__all__ = [
+    *("CHANGING", "FIXED", "answer", "attribute", "constant", "expect_others", "fixed", "holds", "is_fixed", "part"),
+    "plain_name",
+]
+
+#: in `Trace.region_state`: the sources, as text, of numbers that are expected to be others in later traces
+CHANGING = "changing numbers"
 
 _DESCRIPTOR = {
     "__name__": "a read-only member, set when the type is made",
@@ -110,3 +117,11 @@ def holds(
     if found:
         space.trace.guard(guard((value.source,), test, f"{value.source.expr()} {text}"))
     return found
+
+
+def expect_others(trace: Trace, source: Source) -> None:
+    """A number found there is mostly another one when the code runs again: the count of a loop's rounds, its next item.
+
+    Where numbers may be symbols, it is one at once, and not only when it has been seen to vary.
+    """
+    trace.region_state.setdefault(CHANGING, set()).add(source.expr())

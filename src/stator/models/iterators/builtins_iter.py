@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 from stator import errors
 from stator.guards.guard import Equals, Length
-from stator.guards.source import CallSource, ItemSource
+from stator.guards.source import CallSource, ItemSource, Source
 from stator.models.classes.instance import slot_effects
 from stator.models.iterators.iterator import (
     IteratorValue,
@@ -19,6 +19,7 @@ from stator.models.iterators.iterator import (
     own_class,
     reduction,
 )
+from stator.space.facts import expect_others
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.protocol import FALSE, NONE, TRUE
@@ -51,6 +52,12 @@ def next_number(iterator: Iterator[Host]) -> int:
     return number
 
 
+def _changing(space: Space, host: Host, source: Source) -> Value:
+    """What an existing iterator is made of. A number is another in the next round."""
+    expect_others(space.trace, source)
+    return space.wrap(host, source)
+
+
 class _Composed(IteratorValue):
     """An iterator with no state but that of the iterators (and functions) it is made of."""
 
@@ -61,7 +68,7 @@ class _Composed(IteratorValue):
         source = CallSource(parts_of, self.source, "parts_of")
         parts = parts_of(self.host)
         space.trace.guard(Length(source, len(parts)))
-        self.adopt(space, [space.wrap(part, ItemSource(source, i)).force() for i, part in enumerate(parts)])
+        self.adopt(space, [_changing(space, part, ItemSource(source, i)).force() for i, part in enumerate(parts)])
 
     def adopt(self, space: Space, parts: list[Value]) -> None:
         """Take the parts of an existing iterator: what its `arguments` are."""
@@ -97,7 +104,7 @@ class EnumerateValue(_Composed):
 
     def adopt(self, space: Space, parts: list[Value]) -> None:
         assert self.source is not None
-        number = space.wrap(next_number(self.host), CallSource(next_number, self.source, "next_number"))
+        number = _changing(space, next_number(self.host), CallSource(next_number, self.source, "next_number"))
         self.iterator, self.count, self.gone = parts[0], number, 0  # the number may be one that varies
         self.moved = movers(space, self.iterator)
 

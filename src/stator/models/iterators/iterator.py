@@ -19,6 +19,7 @@ from stator.guards.source import CallSource, Source
 from stator.host.version_facts import LIST_ITERATORS_END_BELOW
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.space.attributes import MISSING
+from stator.space.facts import expect_others
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import known_host
@@ -203,7 +204,9 @@ class IteratorValue(ExtensibleValue):
         space.trace.guard(Predicate((self.source,), has_item, f"{self.source.expr()} has another item"))
         space.mark_mutated(self)
         self.steps = 1
-        return space.wrap(next_item(self.host), CallSource(next_item, self.source, "next_item"))
+        source = CallSource(next_item, self.source, "next_item")
+        expect_others(space.trace, source)
+        return space.wrap(next_item(self.host), source)
 
     def note_end(self, space: Space, is_at_end: Host) -> bool:
         """The first step has been taken, and nothing found, as this function says."""

@@ -199,7 +199,7 @@ def _suit_locks(recorder: Recorder) -> None:
 
 def undone_for_certain(recorder: Recorder) -> bool:
     """Whether copies put back all that the graph does, also when it has run to its end."""
-    return not recorder.effects.acts and all(map(_only_contents, recorder.effects.written))
+    return not recorder.effects.acts and all(map(only_contents, recorder.effects.written))
 
 
 def within_limit(recorder: Recorder) -> bool:
@@ -207,7 +207,7 @@ def within_limit(recorder: Recorder) -> bool:
     return _bytes(recorder.effects.written) <= recorder.trace.config.undo_limit
 
 
-def _only_contents(value: TracedTensor) -> bool:
+def only_contents(value: TracedTensor) -> bool:
     """Whether all that a graph changes of an existing tensor are its elements."""
     host = value.host
     plain = _can_be_put_back(value) and not (host.requires_grad or value.requires_grad or host.is_inference())

@@ -14,6 +14,7 @@ from stator.pytorch.shapes import marks
 from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
 from stator.pytorch.tensors.classes import is_wrapper
 from stator.pytorch.traced import Dims
+from stator.space.facts import CHANGING
 from stator.space.signals import Restart
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def outcome_stays(trace: Trace, condition: str, outcome: Host) -> bool:
 
 
 def number_varies(trace: Trace, host: int | float, source: Source) -> bool:
-    """Whether a number read from the frame had another value in an earlier trace of the same code."""
+    """Whether a number read from the frame counts rounds, or was another in an earlier trace of the same code."""
     if source.is_constant:
         return False
     told = told_dynamic(trace, source, host) if type(host) is int and is_told_of(trace) else None
@@ -186,6 +187,8 @@ def number_varies(trace: Trace, host: int | float, source: Source) -> bool:
         return False
     seen = trace.region_state.setdefault("numbers", {})
     key = source.expr()
+    if key in trace.region_state.get(CHANGING, ()):
+        seen[key] = _VARIES
     before = seen.setdefault(key, host)
     if before is not _VARIES and (type(before) is not type(host) or before != host):
         seen[key] = before = _VARIES

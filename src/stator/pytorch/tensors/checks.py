@@ -10,13 +10,12 @@ at the branch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
 
 from stator import errors
-from stator.interp.branches import BRANCH_HOOKS
+from stator.interp.branches import BRANCH_HOOKS, leads_to_raise
 from stator.pytorch import internals
 from stator.pytorch.graph.undo import undone_for_certain, within_limit
 from stator.pytorch.shapes.assertions import Assertions, condition_of
@@ -28,34 +27,12 @@ from stator.space.signals import Restart
 from stator.space.value import Constant, Value
 
 if TYPE_CHECKING:
-    from stator.bytecode.decode import Instr
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import Function, Host
     from stator.space.interfaces import Frame, Trace, Writer
     from stator.space.space import Space
 
 __all__ = ["Checks", "branch", "install"]
-
-#: what may stand between a branch and the raise it leads to: the making of an exception, and of what it tells
-_HARMLESS = frozenset(
-    (
-        *("LOAD_CONST", "LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "LOAD_COMMON_CONSTANT"),
-        *("PUSH_NULL", "CALL", "CALL_KW", "CALL_FUNCTION_EX", "FORMAT_VALUE", "CONVERT_VALUE", "COPY", "SWAP"),
-        *("BUILD_STRING", "BUILD_TUPLE", "BUILD_LIST", "BUILD_MAP", "BUILD_SLICE", "BINARY_OP", "BINARY_SUBSCR"),
-        *("BINARY_SLICE", "COMPARE_OP", "UNARY_NEGATIVE", "UNARY_NOT", "STORE_FAST"),
-    )
-)
-_LONGEST = 60
-
-
-def _raises(instrs: Sequence[Instr], index: int) -> bool:
-    """Whether the code at an instruction makes an exception and raises it, without branching."""
-    for instr in instrs[index : index + _LONGEST]:
-        if instr.op == "RAISE_VARARGS":
-            return True
-        if instr.op not in _HARMLESS:
-            return False
-    return False
 
 
 class Checks:
@@ -95,7 +72,7 @@ def _is_undone(recorder: Recorder) -> bool:
 
 def branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:
     """Decide a branch on a tensor, or a number in one, if one side of it raises (see branches.BRANCH_HOOKS)."""
-    bad_if_true, bad_if_false = _raises(frame.instrs, when_true), _raises(frame.instrs, when_false)
+    bad_if_true, bad_if_false = leads_to_raise(frame, when_true), leads_to_raise(frame, when_false)
     if bad_if_true == bad_if_false:
         return None
     return bad_if_false if _assumed(frame.trace, value, bad_if_false) else None
