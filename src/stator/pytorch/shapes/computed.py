@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function, Host, Number
     from stator.space.space import Space
 
-__all__ = ["compute_again", "computed_sizes"]
+__all__ = ["compute_again", "computed_number", "computed_sizes", "existing_symbols"]
 
 _NO_CALL = CallInputs(None, ())
 _PAST_64_BITS = 1 << 63
@@ -62,15 +62,10 @@ class _Formula:
         expression = expression_of(number) if is_symbol(number) else None
         if expression is None:
             return repr(number)
-        symbols = sorted(expression.free_symbols, key=str)
-        found = [self.recorder.shapes.symbols.get(symbol) for symbol in symbols]
-        if not isinstance(number, torch.SymInt) or not expression.is_polynomial(*symbols):
+        symbols = existing_symbols(self.recorder, number)
+        if symbols is None:
             raise NotKnown(value)
-        names = {}
-        for symbol, known in zip(symbols, found, strict=True):
-            if known is None or known.source is None:
-                raise NotKnown(value)
-            names[symbol.name] = self._name(known.source)
+        names = {name: self._name(known.source) for name, known in symbols.items()}  # type: ignore[arg-type]
         text = str(expression)
         return f"(lambda {', '.join(names)}: {text})({', '.join(names.values())})"
 
@@ -79,11 +74,18 @@ class _Formula:
 
     def over(self, text: str) -> tuple[Source, Callable[[Host], Host]]:
         """The source that all numbers are found from, and what computes the text from its object."""
-        base = _shared(list(self.sources))
-        steps = [_steps(base, source) for source in self.sources]
         names = {name: function for function, name in self.functions.items()}
         compute = eval(f"lambda {', '.join(self.sources.values())}: {text}", {"__builtins__": {}, **names, **_NUMBERS})
-        return base, lambda host: compute(*[_follow(host, path) for path in steps])
+        return _over(list(self.sources), compute)
+
+
+def existing_symbols(recorder: Recorder, number: Number) -> dict[str, Value] | None:
+    """The existing numbers, by the names of their symbols, that a whole one is a polynomial over; None for others."""
+    expression = expression_of(number)
+    if expression is None or not isinstance(number, torch.SymInt) or not expression.is_polynomial():
+        return None
+    found = {s.name: recorder.shapes.symbols.get(s) for s in sorted(expression.free_symbols, key=str)}
+    return None if any(known is None or known.source is None for known in found.values()) else found
 
 
 def compute_again(space: Space, function: Function, args: list[Value]) -> Value | None:
@@ -104,6 +106,22 @@ def compute_again(space: Space, function: Function, args: list[Value]) -> Value 
     if known is not None:
         shapes.elements[key] = known
     return known
+
+
+def computed_number(space: Space, result: Host, sources: list[Source], compute: Function, text: str) -> Value | None:
+    """The number that `compute` gives for existing numbers, now `result`; None where it cannot be had."""
+    try:
+        base, function = _over(sources, compute)
+    except NotKnown:
+        return None
+    return _existing(space, result, CallSource(function, base, text.replace(base.expr(), "{}")))
+
+
+def _over(sources: list[Source], compute: Function) -> tuple[Source, Callable[[Host], Any]]:
+    """The source that all numbers are found from, and what computes with them from its object."""
+    base = _shared(sources)
+    steps = [_steps(base, source) for source in sources]
+    return base, lambda host: compute(*[_follow(host, path) for path in steps])
 
 
 def _existing(space: Space, result: Host, source: Source) -> Value | None:
