@@ -17,6 +17,7 @@ PROGRAMS = [
     lambda x: x * round(x.size(0) / 3) + math.ceil(x.size(0) / 2) - math.floor(x.size(0) * 0.7),
     lambda x: x * sum(divmod(x.size(0), 7)),
     lambda x: x * math.log(torch.cat([x, x]).size(0)),
+    lambda x: x * math.log(torch.div(x.size(0) * 2, 8, rounding_mode="trunc").item()),
     lambda x: x + (1 if math.isclose(x.size(0) * 0.5, 1.0) else 2),
 ]
 
@@ -36,6 +37,20 @@ def test_sizes_that_vary_are_two_graphs(number, backend):
             results.append((y.detach(), x.grad))
         torch.testing.assert_close(results[1], results[0], rtol=0, atol=0)
     assert stator.stats().graphs == 2
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_loop_over_what_is_computed_by_tensors_is_one_graph(backend):
+    def halves(x):
+        n = torch.div(x.size(0) * 2, 4, rounding_mode="trunc")
+        return sum([x[i] for i in range(n)]) * n.item()
+
+    compiled = stator.compile(halves, backend=backend)
+    for size in (4, 10, 14, 6, 7):
+        x = torch.rand(size, 3)
+        torch.testing.assert_close(compiled(x), halves(x), rtol=0, atol=0)
+    assert stator.stats().graph_breaks == 0
+    assert all(x in stator.stats().recompile_log[1].reason for x in ("torch.div(2*x.size(0), 4) == 5", "is 7"))
 
 
 def test_an_error_is_the_program_s_own():

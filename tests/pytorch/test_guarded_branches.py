@@ -139,13 +139,19 @@ def of_a_size(x: Any, ids: Any) -> Any:
     return x + 1 if about.sum() > 30 else x * 2
 
 
+def of_padded_sizes(x: Any, ids: Any) -> Any:
+    padded = torch.nn.functional.pad(x, (0, x.size(0) + 1)).unsqueeze(0)
+    mask = torch.arange(padded.size(1)) < ids[0]
+    return x + 1 if mask.all() else x * 2
+
+
 def key(x: Any, ids: Any) -> Any:
     table = {"row 1": x * 2, "row 1, 1": x * 3}
     return table.get(f"row {ids[0]}", x + 1) + table.get(f"row {int(ids[0])}, {ids.min()}", x + 1)
 
 
 PROGRAMS = [any_of, number, truth, combined, left_operand, without_gradients, loop]
-PROGRAMS += [counted_in_place, mask_of_the_shape, filled_with_itself, of_a_size, key]
+PROGRAMS += [counted_in_place, mask_of_the_shape, filled_with_itself, of_a_size, of_padded_sizes, key]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

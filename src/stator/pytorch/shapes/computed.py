@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function, Host, Number
     from stator.space.space import Space
 
-__all__ = ["compute_again", "computed_sizes", "selected"]
+__all__ = ["compute_again", "computed_number", "computed_sizes", "existing_symbols", "selected"]
 
 _PAST_64_BITS = 1 << 63
 
@@ -68,15 +68,10 @@ class _Formula:
         expression = expression_of(number) if is_symbol(number) else None
         if expression is None:
             return repr(number)
-        symbols = sorted(expression.free_symbols, key=str)
-        found = [self.recorder.shapes.symbols.get(symbol) for symbol in symbols]
-        if not isinstance(number, torch.SymInt) or not expression.is_polynomial(*symbols):
+        symbols = existing_symbols(self.recorder, number)
+        if symbols is None:
             raise NotKnown(value)
-        names = {}
-        for symbol, known in zip(symbols, found, strict=True):
-            if known is None or known.source is None:
-                raise NotKnown(value)
-            names[symbol.name] = self.name(known.source)
+        names = {name: self.name(known.source) for name, known in symbols.items()}  # type: ignore[arg-type]
         return f"({_NAME.sub(lambda found: names.get(found[0], found[0]), str(expression))})"
 
     def shown(self, number: Number) -> str:
@@ -94,6 +89,15 @@ class _Formula:
         if not self.sources:
             raise NotKnown(None)
         return _compiled(text, tuple(self.sources.values()), tuple(self.functions)), tuple(self.sources)
+
+
+def existing_symbols(recorder: Recorder, number: Number) -> dict[str, Value] | None:
+    """The existing numbers, by the names of their symbols, that a whole one is a polynomial over; None for others."""
+    expression = expression_of(number)
+    if expression is None or not isinstance(number, torch.SymInt) or not expression.is_polynomial():
+        return None
+    found = {s.name: recorder.shapes.symbols.get(s) for s in sorted(expression.free_symbols, key=str)}
+    return None if any(known is None or known.source is None for known in found.values()) else found
 
 
 def compute_again(space: Space, function: Function, args: list[Value]) -> Value | None:
@@ -126,6 +130,13 @@ def selected(space: Space, container: Value, key: Any, read: Function) -> Value 
     except (NotKnown, LookupError, TypeError):
         return None
     return space.wrap(found, CallSource(compute, sources[0], f"{{}}[{formula.shown(key.number)}]", *sources[1:]))
+
+
+def computed_number(space: Space, result: Host, sources: list[Source], compute: Function, text: str) -> Value | None:
+    """The number that `compute` gives for existing numbers, now `result`; None where it cannot be had."""
+    for place, source in enumerate(sources):
+        text = text.replace(source.expr(), f"{{{place}}}")
+    return _existing(space, result, CallSource(compute, sources[0], text, *sources[1:])) if sources else None
 
 
 def _existing(space: Space, result: Host, source: Source) -> Value | None:

@@ -17,6 +17,7 @@ from stator.guards.base import Guard
 from stator.guards.guard import Predicate
 from stator.guards.interned import Interned
 from stator.guards.source import AttrSource
+from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.inputs import is_member
@@ -63,7 +64,7 @@ def learn_sizes(recorder: Recorder, made: list[Value]) -> None:
         real = contents(recorder, value)
         for size, known in zip(value.shape, () if real is None else real.shape, strict=real is not None):
             if hint_of(size) is None:
-                torch._check(size == known)
+                internals.assume(size == known)
 
 
 class _Members:

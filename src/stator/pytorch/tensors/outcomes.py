@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["install"]
 
 #: operations, elements of a tensor, and outcomes in one trace, that are worth a guard
-_MOST = 32, 1024
+_MOST = 32, 1 << 14
 _MOST_OUTCOMES = 16
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.fake.metadata import expression_of, hint_of, is_describable
+from stator.pytorch.fake.metadata import hint_of, is_describable
 from stator.pytorch.nesting import leaves_of
 from stator.pytorch.shapes import symbols
+from stator.pytorch.shapes.computed import existing_symbols
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.state.global_state import computes_alike
 from stator.pytorch.tensors.lowering import Operand, fill
@@ -142,18 +144,16 @@ class Search:
     def _operands_of_number(self, value: SymValue) -> Iterable[Value] | None:
         if _as_int(value) is not None:
             return ()
-        value = self._named(value)
-        if value.operation is not None:
-            return self._of([value.operation])
         if value.source is not None:
             return self._begin(value, True)
+        symbols = existing_symbols(self.recorder, value.number)
+        if symbols is not None:
+            return symbols.values()
+        if value.operation is not None:
+            return self._of([value.operation])
         function = value.node.target if value.node.op == "call_function" else None
         operands = list(map(self.recorder.nodes.values.get, value.node.all_input_nodes))
         return None if function not in _ARITHMETIC or None in operands else operands  # type: ignore[return-value]
-
-    def _named(self, value: SymValue) -> SymValue:
-        """The existing number that a size of a tensor always is, if there is one; else the number itself."""
-        return self.recorder.shapes.symbols.get(expression_of(value.number), value)
 
     def _begin(self, value: TensorValue | SymValue, is_named: bool) -> Iterable[Value] | None:
         if value not in self.given:
@@ -186,13 +186,26 @@ class Search:
 
     def _place(self, value: Any) -> Place:
         """Where a value is found."""
-        value = self._named(value) if value.symbolic else value
         if value in self.given:
             return self.given[value]
+        symbols = existing_symbols(self.recorder, value.number) if value.symbolic else None
+        if symbols is not None:
+            return self._of_symbols(str(value.number), symbols)
         if value.operation is None:
             return self._computed(value)
         made = self.results[value.operation]
         return Place(made.index, f"{made.text}{''.join(f'[{step}]' for step in value.path)}", value.path)
+
+    def _of_symbols(self, expression: str, symbols: dict[str, Any]) -> Place:
+        if expression not in self.results:
+            places = [self.given[symbol] for symbol in symbols.values()]
+            function = eval(f"lambda {', '.join(symbols)}: {expression}", {"__builtins__": {}})
+            self.steps.append((function, tuple(map(Operand, range(len(places)))), {}, places))
+            shown = re.sub(
+                r"\w+", lambda name: self.given[symbols[name[0]]].text if name[0] in symbols else name[0], expression
+            )
+            self.results[expression] = Place(len(self.steps) - 1, shown)
+        return self.results[expression]
 
     def _computed(self, value: SymValue) -> Place:
         node = value.node

@@ -9,9 +9,11 @@ import torch
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.shapes.computed import computed_number
 from stator.pytorch.shapes.symbols import SymValue, compute
 from stator.pytorch.tensors.known import contents
 from stator.pytorch.tensors.lowering import Call, Operand, fill
+from stator.pytorch.tensors.recipes import Search
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.value import Raised, Value
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["as_number", "is_at_hand", "is_integral", "known_as", "number_in", "scalar", "with_numbers"]
 
 _Base: Any = internals.TensorBase
+#: operations on sizes, and elements of a tensor, that are worth computing before the graph runs
+_MOST = 32, 1 << 14
 
 
 def is_at_hand(size: Number) -> bool:
@@ -36,7 +40,7 @@ def as_number(space: Space, tensor: TensorValue, kind: type) -> Value | None:
         return None
     recorder = space.trace.recorder
     place = None if recorder.effects.acts or tensor.root in recorder.effects.rewritten else _place(recorder, tensor)
-    number = recorder.shapes.elements.get(place)
+    number = recorder.shapes.elements.get(place) or (recorder.shapes.begun and _of_sizes(space, tensor)) or None
     if number is None:
         call = Call(_Base.item, "call_method", "item")
         call.args, call.operands = (Operand(0),), [tensor]
@@ -44,13 +48,27 @@ def as_number(space: Space, tensor: TensorValue, kind: type) -> Value | None:
             number = recorder.record(call)
         except Failure:  # more than one element: eager words the error
             return None
-        if place is not None:
-            recorder.shapes.elements[place] = number
+    if place is not None:
+        recorder.shapes.elements[place] = number
     if kind in (object, number.cls):
         return number
     if not isinstance(number, SymValue):  # fake tensors know it
         return _converted(space, kind, number.as_host(space))
     return compute(space, torch.sym_int if kind is int else torch.sym_float, [number])
+
+
+def _of_sizes(space: Space, tensor: TensorValue) -> Value | None:
+    """The number in a tensor that is computed of sizes alone (`torch.div(x.size(1), 8)`), before the graph runs."""
+    recorder = space.trace.recorder
+    search = Search(recorder, recorder.state.entry_key, lambda value: bool(value.symbolic), _MOST)
+    recipe = search.recipe(tensor)
+    found = None if recipe is None or not search.given else search.now(recipe)
+    if recipe is None or found is None or found.numel() != 1:
+        return None
+    sources: list[Any] = [value.source for value in search.given]
+    return computed_number(
+        space, found.item(), sources, lambda *numbers: recipe.run(numbers).item(), recipe.outcome.text
+    )
 
 
 def _place(recorder: Recorder, tensor: TensorValue) -> Any:
