@@ -704,6 +704,22 @@ def test_a_tensor_that_grows(backend: str) -> None:
 
 
 @backends
+def test_factories_after_a_change_of_the_default_dtype(backend: str) -> None:
+    def program(x: Any) -> Any:
+        torch.set_default_dtype(torch.float64)
+        y = torch.ones(2)
+        torch.set_default_dtype(torch.float32)
+        assert y.dtype is torch.float64
+        return y, (x + 1).to(y.dtype).sum() + y, str(y.dtype)
+
+    for n in (3, 4):
+        stator.reset()
+        x = torch.ones(n, requires_grad=True)
+        for have, want in zip(stator.compile(program, backend=backend)(x), program(x), strict=True):
+            assert have == want if isinstance(want, str) else have.dtype is want.dtype and torch.equal(have, want)
+
+
+@backends
 def test_a_tensor_resized_by_sizes_that_vary(backend: str) -> None:
     def program(x: Any, y: Any) -> Any:
         y.resize_(x.shape).fill_(2)

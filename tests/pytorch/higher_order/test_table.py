@@ -21,7 +21,7 @@ from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.strict_mode import strict_mode
 from torch._higher_order_ops.while_loop import while_loop
 from torch.compiler import nested_compile_region
-from torch.func import functionalize, grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+from torch.func import functionalize, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 from torch.utils.checkpoint import checkpoint
 
 import stator
@@ -55,6 +55,7 @@ if switch is not None:
 TRANSFORMS: dict[str, Given] = {
     "vmap": lambda f, x: vmap(f)(x),
     "grad": lambda f, x: grad(lambda y: f(y).sum())(x),
+    "grad_and_value": lambda f, x: grad_and_value(lambda y: f(y).sum())(x),
     "vjp": lambda f, x: (lambda out, pull: (out, pull(out)))(*vjp(f, x)),
     "jvp": lambda f, x: jvp(f, (x,), (x + 1,)),
     "jacrev": lambda f, x: jacrev(f)(x),
@@ -71,6 +72,7 @@ BODIES: dict[str, Callable[[Any, Any, Any], Body]] = {
     "a captured size": lambda x, w, module: lambda r: r.sin() * x.shape[0] * r.shape[-1],
     "a write to what it makes": lambda x, w, module: lambda r: (r * w).add_(1).sin(),
     "a transform": lambda x, w, module: lambda r: grad(lambda q: (q * w).sin().sum())(r) + r * w,
+    "an operator": lambda x, w, module: lambda r: torch.cond(r.sum() > 0, lambda q: q * w, lambda q: q.sin(), (r,)),
 }
 
 #: torch has no backward pass for them, or none on all versions
@@ -97,9 +99,17 @@ def cell(given: Given, body: str) -> Any:
     return built
 
 
+#: torch's operators have rules for no other transform than vmap
+CELLS = [
+    (name, body)
+    for name in [*OPERATORS, *TRANSFORMS]
+    for body in BODIES
+    if body != "an operator" or name in OPERATORS or name == "vmap"
+]
+
+
 @backends
-@pytest.mark.parametrize("body", BODIES)
-@pytest.mark.parametrize("name", [*OPERATORS, *TRANSFORMS])
+@pytest.mark.parametrize(("name", "body"), CELLS)
 def test_cells(name: str, body: str, backend: str) -> None:
     make = cell((OPERATORS | TRANSFORMS)[name], body)
     if (name, body) in OTHERWISE:
@@ -135,8 +145,11 @@ def _frozen(make: Any) -> Any:
     return function, leaves
 
 
-#: the operators that may call their function never, or many times
-REFUSING = ["cond", "while_loop", "scan", "map", "foreach_map", "hints_wrapper", "strict_mode"]
+#: the operators that may call their function never, or many times (associative_scan is traced through)
+REFUSING = [
+    *("cond", "while_loop", "scan", "map", "foreach_map", "hints_wrapper", "strict_mode"),
+    *(["switch"] if switch is not None else []),
+]
 
 
 @pytest.mark.parametrize("name", REFUSING)
@@ -160,7 +173,9 @@ def test_writes_outside_are_refused(name: str, what: str) -> None:
 
 
 @backends
-@pytest.mark.parametrize("name", ["wrap", "invoke_subgraph", "vmap", "vjp", "jvp"])
+@pytest.mark.parametrize(
+    "name", ["wrap", "invoke_subgraph", "associative_scan", "vmap", "grad", "vjp", "jvp", "linearize"]
+)
 def test_one_call_performs_its_writes(name: str, backend: str) -> None:
     def build() -> Any:
         total, seen = torch.zeros(3), [0]

@@ -108,7 +108,7 @@ class Count(ItertoolsIterator):
     def look_into(self, space: Space) -> None:
         host, source = self.host, self.source
         assert source is not None
-        if type(host) is not itertools.count or not facts.holds(space, self, counts_plain_numbers, "counts numbers"):
+        if self.cls is not itertools.count or not facts.holds(space, self, counts_plain_numbers, "counts numbers"):
             return super().look_into(space)
         self.number = space.wrap(next_number(host), CallSource(next_number, source, "next"))
         self.step = Constant(facts.answer(space, self, step_of, "step_of"))

@@ -9,9 +9,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from stator import errors
 from stator.interp import policy
 from stator.pytorch import internals
 from stator.space.protocol import NONE, register
+from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,27 +70,32 @@ def checkpoint_at_work() -> str | None:
     return "inside of a checkpoint" if name == _OF_CHECKPOINTS else None
 
 
-def _push(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _refusal() -> Unsupported:
+    why = "its hooks see what is saved when the graph runs"
+    return Unsupported(errors.UnsupportedTensorOperation("torch.autograd.graph.saved_tensors_hooks", why))
+
+
+def _push(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Hooks for what is saved from now on: an error where the program has said that there are to be none."""
     space.trace.recorder.state.rely(("saved hooks",))
     message = internals.why_no_saved_hooks()
     if message is not None:
         raise space.error(RuntimeError, message)
-    return None
+    raise _refusal()
 
 
 #: instructions that show nothing of what hooks may have done
 _SILENT = frozenset({"POP_TOP", "LOAD_CONST", "LOAD_FAST", "STORE_FAST", "COPY", "SWAP", "JUMP"})
 
 
-def _pop(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _pop(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The end of hooks that ordinary Python has set before the trace, if it is the last thing that the program does.
 
     The hooks see what the graph saves, and may do anything then: so the graph must have run before the program goes on.
     Where it only returns, they may as well end when the graph has run.
     """
     if args or kwargs or not all(map(_only_returns, space.trace.running())):
-        return None
+        raise _refusal()
     space.trace.defer(internals.pop_saved_tensors_hooks, [])
     return NONE
 
