@@ -88,6 +88,8 @@ class FrameCompiler:
                 if restarts == _MAX_RESTARTS:
                     return self._give_up(trace, "it does not trace the same way twice")
             finally:
+                if self.outcome.lines is not None:
+                    self.outcome.lines = trace.stops.lines()
                 trace.close()
             if first is not None:
                 done_first.add(first.what)
@@ -107,8 +109,7 @@ class FrameCompiler:
             stop_reason=reason,
         )
         if self.outcome.lines is not None:
-            self.outcome.lines.clear()
-            trace.stops.note_lines(self.outcome.lines)
+            trace.stops.note_lines()
         return trace
 
     def _attempt(self, trace: Trace) -> Entry | None:

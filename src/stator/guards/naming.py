@@ -54,10 +54,21 @@ class Names:
         self.called = called
         self._call = call
         self._parameters = parameters or {}
+        #: what has been asked for of this call, and the paths as they are
+        self._texts: dict[Source, str] = {}
+        self._paths: dict[Source, str] = {}
 
     def of(self, source: Source) -> str:
         """The path as the program writes it."""
-        return source.expr(self._name)
+        if self._call is None:
+            return source.expr(self._name)
+        text = self._texts.get(source)
+        if text is None:
+            name = self._name(source)
+            if name is None:
+                name = source.step("" if source.base is None else self.of(source.base))
+            text = self._texts[source] = name
+        return text
 
     def quoted(self, source: Source) -> str:
         """The path in backticks, if it is an expression."""
@@ -66,8 +77,18 @@ class Names:
 
     def within(self, text: str, sources: tuple[Source, ...]) -> str:
         """A text in which the sources stand by their own paths."""
-        for source in sorted(sources, key=lambda source: -len(source.expr())):
-            text = text.replace(source.expr(), self.of(source))
+        paths = {self._path(source): source for source in sources}
+        for path in sorted(paths, key=len, reverse=True):
+            text = text.replace(path, self.of(paths[path]))
+        return text
+
+    def _path(self, source: Source) -> str:
+        """The path as it is."""
+        if self._call is None:
+            return source.expr()
+        text = self._paths.get(source)
+        if text is None:
+            text = self._paths[source] = source.step("" if source.base is None else self._path(source.base))
         return text
 
     def _name(self, source: Source) -> str | None:

@@ -146,8 +146,9 @@ class Collector(Listener):
     def explanation(self, result: Host = None) -> Explanation:
         """All that has been told."""
         frames = tuple(opened.record() for opened in self._frames)
-        places = [place for frame in frames for place in _places(frame)] + [site.where for site in self._breaks]
-        sources = lines_around(place for place in places if not is_library_file(place.rpartition(":")[0]))
+        places = dict.fromkeys(place for frame in frames for place in _places(frame))
+        places |= dict.fromkeys(site.where for site in self._breaks)
+        sources = lines_around(place for place in places if not is_library_file(place))
         return Explanation(
             self.name, frames, tuple(self._breaks), tuple(self._recompiles), sources, self._seconds, result
         )
