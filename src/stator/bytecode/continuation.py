@@ -191,6 +191,12 @@ def resume_line(code: CodeType) -> int:
     return 0 if origin is None or original is None else decode(original).instrs[origin.place.at].line or 0
 
 
+def goes_on_with(code: CodeType) -> CodeType:
+    """The code that a continuation goes on with; any other code itself."""
+    origin = _origins.find(code)
+    return (origin and origin.original()) or code
+
+
 def in_prologue(code: CodeType, index: int) -> bool:
     """Whether the instruction belongs to a continuation's prologue, so that there is no continuation at it."""
     origin = _origins.find(code)
@@ -205,8 +211,7 @@ def enterable(code: CodeType, index: int) -> bool:
 
 def continuation_freevars(code: CodeType) -> tuple[str, ...]:
     """The variables whose cells a continuation's function needs, in order; names as in Decoded."""
-    origin = _origins.find(code)
-    decoded = decode((origin.original() if origin else None) or code)
+    decoded = decode(goes_on_with(code))
     return decoded.cellvars + decoded.freevars
 
 

@@ -84,7 +84,7 @@ class FrameCompiler:
                 stop_at, reason = e.step, e.brk
                 self._refuse_if_fullgraph(trace, e.brk)
                 if e.brk.whole:
-                    return self._give_up(trace, e.brk.reason)
+                    return self._give_up(trace, e.brk)
                 if restarts == _MAX_RESTARTS:
                     return self._give_up(trace, "it does not trace the same way twice")
             finally:
@@ -127,7 +127,7 @@ class FrameCompiler:
             self._refuse_if_fullgraph(trace, e.brk)
             for callee in trace.stops.overlong:
                 region.give_up(callee, e.brk.reason, [])
-            return self._give_up(trace, e.brk.reason)
+            return self._give_up(trace, e.brk)
         except errors.StatorError as e:
             if not self.config.suppress_errors or region.fullgraph:
                 raise
@@ -137,10 +137,10 @@ class FrameCompiler:
             # A defect of ours, or too deep a structure: nothing has been executed yet.
             failure = trace.breaks.host_error(e, trace.frame)
             self._refuse_if_fullgraph(trace, failure.brk)
-            return self._give_up(trace, failure.brk.reason)
+            return self._give_up(trace, failure.brk)
         entry = make_entry(region, trace, code, residual)
         if broke is not None:
-            EVENTS.broke(Broke(broke, trace.breaks.where(), tuple(trace.breaks.user_stack())))
+            EVENTS.broke(Broke(broke, trace.breaks.where(), trace.breaks.user_stack()))
         return entry
 
     def _run(self, trace: Trace, program: Program, frame: Frame) -> tuple[Residual, Break | None]:
@@ -169,9 +169,9 @@ class FrameCompiler:
             return program.breaks(e.states), e.brk
         return program.returns(result), None
 
-    def _give_up(self, trace: Trace, why: str) -> Entry | None:
+    def _give_up(self, trace: Trace, why: str | Break) -> Entry | None:
         """Frames for which hold the same guards run as ordinary Python."""
-        return self.compile_region.give_up(self.code, why, list(trace.guards.values()))
+        return self.compile_region.give_up(self.code, why, list(trace.guards.values()), trace.breaks.user_stack())
 
     def _refuse_if_fullgraph(self, trace: Trace, brk: Break) -> None:
         if isinstance(brk, errors.ForcedBreak):
