@@ -188,13 +188,23 @@ def resume_line(code: CodeType) -> int:
     """The line of the original at which a continuation goes on; 0 for any other code."""
     origin = _origins.find(code)
     original = None if origin is None else origin.original()
-    return 0 if origin is None or original is None else decode(original).instrs[origin.place.at].line or 0
+    if origin is None or original is None:
+        return 0
+    at, target = origin.place.at, origin.place.target
+    first = at + (origin.place.mode == "value") if target is None else target
+    return next((instr.line for instr in decode(original).instrs[first:] if instr.line), code.co_firstlineno)
 
 
 def goes_on_with(code: CodeType) -> CodeType:
     """The code that a continuation goes on with; any other code itself."""
     origin = _origins.find(code)
     return (origin and origin.original()) or code
+
+
+def raises(code: CodeType) -> bool:
+    """Whether the code is a continuation that begins by raising an exception."""
+    origin = _origins.find(code)
+    return origin is not None and origin.place.mode == "throw"
 
 
 def in_prologue(code: CodeType, index: int) -> bool:

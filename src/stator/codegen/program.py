@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from stator import errors
 from stator._core import call_traced, tail_call
 from stator.bytecode import runtime
+from stator.bytecode.continuation import is_continuation, resume_line
 from stator.codegen.graph_call import GraphCall, arguments, executed_again
 from stator.codegen.locked import Locked, as_tuple
 from stator.codegen.native_calls import NATIVE, Native
@@ -19,14 +20,16 @@ from stator.codegen.residual import Graph, Residual
 from stator.codegen.resume_functions import (
     ResumeFunction,
     callers,
+    comment,
     outer_resume_functions,
     resume_chain,
     resume_function,
+    resume_name,
 )
 from stator.codegen.writer import Writer
 from stator.guards.raw import is_heap_type
 from stator.guards.source import FunctionSource
-from stator.interp.policy import give_up_on
+from stator.interp.policy import give_up_on, is_library
 from stator.models.stdlib.critical_section import CriticalSection
 from stator.space.signals import FrameState
 from stator.space.value import NULL, Unsupported, Value
@@ -53,9 +56,19 @@ class Program:
         self.writer = Writer(trace)
         self.writer.namespace |= {"run": call_traced, "tail_call": tail_call}
         self.name = name
-        self.own_name = self.writer.name(name.rpartition(".")[2].strip("<>") or "f")
+        #: of the traced function, or of the one behind it if it is a library's
+        self.code = trace.root.code
+        if is_library(self.code) and trace.root.names.called is not None:
+            self.code = trace.root.names.called.code
+        self.resumed = is_continuation(self.code)
+        own = resume_name(self.code) if self.resumed else self.code.co_name.strip("<>")
+        self.own_name = self.writer.name(own or "f")
         self.epilogue: list[str] = []
         self.section = trace.extension(CriticalSection)
+
+    def note_variables(self, frame: interfaces.Frame) -> None:
+        """What the graph gives for a variable of this frame is called as the variable is."""
+        self.writer.variables |= {id(value): name for name, value in frame.locals.items() if not value.lazy}
 
     # -- the three ways a trace ends --------------------------------------------------------------------------------
 
@@ -79,8 +92,9 @@ class Program:
     def breaks(self, states: list[FrameState]) -> Residual:
         """A graph break: `states` innermost first."""
         leaf, outer = states[0], states[1:]
-        for state in states:
+        for state in reversed(states):
             state.frame.afterlife.resumed = True
+            self.note_variables(state.frame)
         if leaf.mode == "enter" or leaf.instr.op not in NATIVE or _shows_frame(leaf):
             self._enter(leaf, outer)
         else:
@@ -116,6 +130,7 @@ class Program:
         call = self._called_natively(native, [leaf, *outer])
         self._make_subclasses()
         self.epilogue = self._effects()
+        self.epilogue.append(comment(leaf.frame.code, leaf.instr.line or leaf.frame.code.co_firstlineno))
         self.epilogue += ["try:", f"    result = {call}", "except BaseException as error:"]
         self.epilogue.append(f"    error = {writer.const(runtime.thrown)}(error)")
         self.epilogue.append(f"    return tail_call({on_error})")
@@ -209,7 +224,9 @@ class Program:
         elif outputs:
             raise errors.InternalError("values of a graph that was not compiled")
         params, sources = call.handed_over()
-        body = [*writer.first, *self._body(params, head, locked, around)]
+        begin = comment(self.code, resume_line(self.code))
+        body = [begin] if self.resumed and begin not in self.epilogue else []
+        body += [*writer.first, *self._body(params, head, locked, around)]
         function, text = self._compiled(params, body)
         return Residual(function, text, sources, graph, self.trace.config)
 

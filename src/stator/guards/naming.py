@@ -62,13 +62,12 @@ class Names:
         """The path as the program writes it."""
         if self._call is None:
             return source.expr(self._name)
-        text = self._texts.get(source)
-        if text is None:
-            name = self._name(source)
-            if name is None:
-                name = source.step("" if source.base is None else self.of(source.base))
-            text = self._texts[source] = name
-        return text
+        texts = self._texts
+        if source not in texts:
+            for step in reversed([step for step in source.chain() if step not in texts]):
+                name = self._name(step)
+                texts[step] = step.step("" if step.base is None else texts[step.base]) if name is None else name
+        return texts[source]
 
     def quoted(self, source: Source) -> str:
         """The path in backticks, if it is an expression."""
@@ -86,10 +85,11 @@ class Names:
         """The path as it is."""
         if self._call is None:
             return source.expr()
-        text = self._paths.get(source)
-        if text is None:
-            text = self._paths[source] = source.step("" if source.base is None else self._path(source.base))
-        return text
+        paths = self._paths
+        if source not in paths:
+            for step in reversed([step for step in source.chain() if step not in paths]):
+                paths[step] = step.step("" if step.base is None else paths[step.base])
+        return paths[source]
 
     def _name(self, source: Source) -> str | None:
         known = self._parameters.get(source)

@@ -112,7 +112,8 @@ class Collector(Listener):
             return
         brk = event.brk
         stack = [StackLine(frame.filename, frame.lineno or 0, frame.name, frame.line or "") for frame in event.stack]
-        site = BreakSite(brk.code, brk.title, brk.reason, brk.hint, event.where, tuple(stack))
+        hint = brk.hint if event.cause is None else event.cause.hint
+        site = BreakSite(brk.code, brk.title, brk.reason, hint, event.where, tuple(stack))
         self._breaks.append(site)
         opened = self._open.get(threading.get_ident())
         if opened:
