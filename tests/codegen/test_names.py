@@ -43,7 +43,15 @@ def test_variables_and_attributes_of_the_program_name_what_is_read_and_made():
     assert head.startswith("def forward(") and {"self", "batch"} <= set(re.findall(r"\w+", head))
     assert re.search(r"^    self_seen\.append\(1\)$", text, re.M)
     assert re.search(r"^        \w+, hidden = graph\(batch, \*P\)$", text, re.M)
-    assert re.search(r"^    return shifted$", text, re.M)
+
+
+def test_a_result_is_called_as_the_variable_that_holds_it():
+    def program(x):
+        shifted = x + 1
+        return shifted, x * 2
+
+    text = generated(program, torch.ones(2))
+    assert "shifted, mul = graph(x)" in text and "return (shifted, mul)" in text.replace("a_tuple = ", "return ")
 
 
 def test_a_resumed_function_is_called_by_its_line_and_quotes_it():
