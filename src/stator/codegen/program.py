@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from stator import errors
 from stator._core import call_traced, tail_call
 from stator.bytecode import runtime
-from stator.bytecode.continuation import is_continuation, resume_line
 from stator.codegen.graph_call import GraphCall, arguments, executed_again
 from stator.codegen.locked import Locked, as_tuple
 from stator.codegen.native_calls import NATIVE, Native
@@ -21,10 +20,10 @@ from stator.codegen.resume_functions import (
     ResumeFunction,
     callers,
     comment,
+    heading,
     outer_resume_functions,
     resume_chain,
     resume_function,
-    resume_name,
 )
 from stator.codegen.writer import Writer
 from stator.guards.raw import is_heap_type
@@ -56,12 +55,10 @@ class Program:
         self.writer = Writer(trace)
         self.writer.namespace |= {"run": call_traced, "tail_call": tail_call}
         self.name = name
-        #: of the traced function, or of the one behind it if it is a library's
-        self.code = trace.root.code
-        if is_library(self.code) and trace.root.names.called is not None:
-            self.code = trace.root.names.called.code
-        self.resumed = is_continuation(self.code)
-        own = resume_name(self.code) if self.resumed else self.code.co_name.strip("<>")
+        code = trace.root.code
+        if is_library(code) and trace.root.names.called is not None:
+            code = trace.root.names.called.code  # the program's own, behind one of a library's
+        own, self.begin = heading(code)
         self.own_name = self.writer.name(own or "f")
         self.epilogue: list[str] = []
         self.section = trace.extension(CriticalSection)
@@ -224,8 +221,7 @@ class Program:
         elif outputs:
             raise errors.InternalError("values of a graph that was not compiled")
         params, sources = call.handed_over()
-        begin = comment(self.code, resume_line(self.code))
-        body = [begin] if self.resumed and begin not in self.epilogue else []
+        body = [line for line in self.begin if line not in self.epilogue]
         body += [*writer.first, *self._body(params, head, locked, around)]
         function, text = self._compiled(params, body)
         return Residual(function, text, sources, graph, self.trace.config)

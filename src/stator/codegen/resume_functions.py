@@ -171,6 +171,13 @@ def resume_name(code: CodeType) -> str:
     return f"{verb}_{code.co_name.strip('<>')}_at_{resume_line(code)}"
 
 
+def heading(code: CodeType) -> tuple[str, list[str]]:
+    """What the program for a frame of this code is called, and the line of the user's that it begins with."""
+    if is_continuation(code):
+        return resume_name(code), [comment(code, resume_line(code))]
+    return code.co_name.strip("<>"), []
+
+
 def comment(code: CodeType, line: int) -> str:
     """A line of the program as a comment."""
     text = " ".join(linecache.getline(code.co_filename, line).split())
