@@ -64,6 +64,32 @@ def test_breaks_come_with_the_stack_of_the_program() -> None:
     assert ("broke", ("SB0301", "inner")) in listener.heard
 
 
+def test_lines_are_noted_for_who_wants_them() -> None:
+    def inner(n: int) -> int:
+        if n > 10:
+            n = 0
+        return n + 1
+
+    def outer(n: int) -> int:
+        stator.graph_break()
+        return inner(n) * 2
+
+    class Lines(Listener):
+        wants_lines = True
+
+        def __init__(self) -> None:
+            self.seen: set[tuple[str, int]] = set()
+
+        def compiled(self, event: Compiled) -> None:
+            self.seen |= event.lines or set()
+
+    with listening(Lines()) as listener:
+        stator.compile(outer, backend="eager")(1)
+    assert isinstance(listener, Lines)
+    first = inner.__code__.co_firstlineno
+    assert {line - first for file, line in listener.seen if file == __file__ and line > first} == {1, 3, 6, 7}
+
+
 def test_what_a_backend_has_compiled_is_told() -> None:
     torch = pytest.importorskip("torch")
 

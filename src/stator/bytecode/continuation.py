@@ -199,7 +199,11 @@ def resume_line(code: CodeType) -> int:
     """The line of the original at which a continuation goes on; 0 for any other code."""
     origin = _origins.find(code)
     original = None if origin is None else origin.original()
-    return 0 if origin is None or original is None else decode(original).instrs[origin.place.at].line or 0
+    if origin is None or original is None:
+        return 0
+    at, target = origin.place.at, origin.place.target
+    first = at + (origin.place.mode == "value") if target is None else target
+    return next((instr.line for instr in decode(original).instrs[first:] if instr.line), code.co_firstlineno)
 
 
 def goes_on_with(code: CodeType) -> CodeType:
@@ -216,6 +220,12 @@ def waiting_codes(code: CodeType, args: Sequence[Any]) -> Iterator[CodeType]:
         function, args = args[at : at + 2]
         code = function.__code__
         yield code
+
+
+def raises(code: CodeType) -> bool:
+    """Whether the code is a continuation that begins by raising an exception."""
+    origin = _origins.find(code)
+    return origin is not None and origin.place.mode == "throw"
 
 
 def in_prologue(code: CodeType, index: int) -> bool:

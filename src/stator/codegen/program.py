@@ -19,6 +19,8 @@ from stator.codegen.residual import Graph, Residual
 from stator.codegen.resume_functions import (
     ResumeFunction,
     callers,
+    comment,
+    heading,
     outer_resume_functions,
     resume_chain,
     resume_function,
@@ -26,7 +28,7 @@ from stator.codegen.resume_functions import (
 from stator.codegen.writer import Writer
 from stator.guards.raw import is_heap_type
 from stator.guards.source import FunctionSource
-from stator.interp.policy import give_up_on
+from stator.interp.policy import give_up_on, is_library
 from stator.models.stdlib.critical_section import CriticalSection
 from stator.space.signals import FrameState
 from stator.space.value import NULL, Unsupported, Value
@@ -53,9 +55,17 @@ class Program:
         self.writer = Writer(trace)
         self.writer.namespace |= {"run": call_traced, "tail_call": tail_call}
         self.name = name
-        self.own_name = self.writer.name(name.rpartition(".")[2].strip("<>") or "f")
+        code = trace.root.code
+        if is_library(code) and trace.root.names.called is not None:
+            code = trace.root.names.called.code  # the program's own, behind one of a library's
+        own, self.begin = heading(code)
+        self.own_name = self.writer.name(own or "f")
         self.epilogue: list[str] = []
         self.section = trace.extension(CriticalSection)
+
+    def note_variables(self, frame: interfaces.Frame) -> None:
+        """What the graph gives for a variable of this frame is called as the variable is."""
+        self.writer.variables |= {id(value): name for name, value in frame.locals.items() if not value.lazy}
 
     # -- the three ways a trace ends --------------------------------------------------------------------------------
 
@@ -79,8 +89,9 @@ class Program:
     def breaks(self, states: list[FrameState]) -> Residual:
         """A graph break: `states` innermost first."""
         leaf, outer = states[0], states[1:]
-        for state in states:
+        for state in reversed(states):
             state.frame.afterlife.resumed = True
+            self.note_variables(state.frame)
         if leaf.mode == "enter" or leaf.instr.op not in NATIVE or _shows_frame(leaf):
             self._enter(leaf, outer)
         else:
@@ -116,6 +127,7 @@ class Program:
         call = self._called_natively(native, [leaf, *outer])
         self._make_subclasses()
         self.epilogue = self._effects()
+        self.epilogue.append(comment(leaf.frame.code, leaf.instr.line or leaf.frame.code.co_firstlineno))
         self.epilogue += ["try:", f"    result = {call}", "except BaseException as error:"]
         self.epilogue.append(f"    error = {writer.const(runtime.thrown)}(error)")
         self.epilogue.append(f"    return tail_call({on_error})")
@@ -209,7 +221,8 @@ class Program:
         elif outputs:
             raise errors.InternalError("values of a graph that was not compiled")
         params, sources = call.handed_over()
-        body = [*writer.first, *self._body(params, head, locked, around)]
+        body = [line for line in self.begin if line not in self.epilogue]
+        body += [*writer.first, *self._body(params, head, locked, around)]
         function, text = self._compiled(params, body)
         return Residual(function, text, sources, graph, self.trace.config)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import linecache
+import os
 from collections import Counter
 from inspect import CO_ASYNC_GENERATOR
 from types import CellType, CodeType, FunctionType
@@ -18,6 +20,8 @@ from stator.bytecode.continuation import (
     is_continuation,
     make_function,
     original_of,
+    raises,
+    resume_line,
     variant,
 )
 from stator.bytecode.decode import decode
@@ -154,13 +158,33 @@ def _function(writer: Writer, frame: Frame, code: CodeType) -> str:
     """The continuation's function: one object for good where it needs no cells."""
     free = continuation_freevars(code)
     if not free and made_names(frame.globals) is None:
-        return writer.const(make_function(code, frame.globals), f"resume_{frame.code.co_name}")
+        return writer.const(make_function(code, frame.globals), resume_name(code))
     cells = ", ".join(writer.expr(frame.cells.get(name) or CellValue()) for name in free)
     make = writer.const(make_function)
     parts = f"{writer.const(code)}, {writer.globals(frame.globals)}, ({cells},)"
-    return writer.assign(f"resume_{frame.code.co_name}", f"{make}({parts})")
+    return writer.assign(resume_name(code), f"{make}({parts})")
 
 
+def resume_name(code: CodeType) -> str:
+    """What a continuation is called: by the line at which it goes on, or at which an exception has come up."""
+    verb = "raise_in" if raises(code) else "resume"
+    return f"{verb}_{code.co_name.strip('<>')}_at_{resume_line(code)}"
+
+
+def heading(code: CodeType) -> tuple[str, list[str]]:
+    """What the program for a frame of this code is called, and the line of the user's that it begins with."""
+    if is_continuation(code):
+        return resume_name(code), [comment(code, resume_line(code))]
+    return code.co_name.strip("<>"), []
+
+
+def comment(code: CodeType, line: int) -> str:
+    """A line of the program as a comment."""
+    text = " ".join(linecache.getline(code.co_filename, line).split())
+    return f"# {code.co_filename.rpartition(os.sep)[2]}:{line}: {text[:_LONGEST_COMMENT]}"
+
+
+_LONGEST_COMMENT = 90
 #: the parser takes about 200 levels of parentheses
 _DEEPEST = 50
 

@@ -26,6 +26,7 @@ _BUILTINS = dict(vars(builtins))
 _WORD = re.compile(r"\W+")
 #: the types of what `builtins` contains by its own name; the names of other objects are the program's to compute
 _NAMED = (type, types.BuiltinFunctionType)
+_LONGEST_NAME = 40
 _RESERVED = frozenset({"run", "tail_call", "raising", "graph", "error", "result", "END"})
 
 
@@ -42,6 +43,8 @@ class Writer:
         self.namespace: dict[str, Any] = {"__builtins__": _BUILTINS}
         self.params: dict[Source, str] = {}
         self.outputs: list[Value] = []
+        #: by the ids of values, what the program's variables are called that hold them
+        self.variables: dict[int, str] = {}
         self._used: set[str] = set(_RESERVED)
         self._numbers: dict[str, int] = {}
         self._names: dict[int, str] = {}
@@ -142,13 +145,14 @@ class Writer:
             return self.const(source.obj) if is_unique(source.obj) else self._named(source.obj, None)
         found = self.params.get(source)
         if found is None:
-            found = self.params[source] = self.name(_hint(source.expr()))
+            text = self.trace.root.names.of(source)
+            found = self.params[source] = self.name(_hint(source.expr() if "the " in text else text))
         return found
 
     def graph_output(self, value: Value) -> str:
         """The variable holding what the graph computes for this value."""
         self.outputs.append(value)
-        return self.name(f"t{len(self.outputs) - 1}")
+        return self.name(self.variables.get(id(value)) or value.node.name)  # type: ignore[attr-defined]
 
     def const(self, host: object, hint: str | None = None) -> str:
         """A literal, a builtin's own name, or the name of a known object embedded in the program's globals."""
@@ -210,5 +214,8 @@ class Writer:
 
 
 def _hint(text: str) -> str:
-    words = _WORD.sub("_", text).strip("_")
-    return words[-40:].strip("_") or "v"
+    """The last words of a text that are short enough together."""
+    words = [word for word in _WORD.sub("_", text).split("_") if word] or ["v"]
+    while len(words) > 1 and sum(map(len, words)) + len(words) > _LONGEST_NAME:
+        del words[0]
+    return "_".join(words)

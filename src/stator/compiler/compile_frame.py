@@ -88,6 +88,8 @@ class FrameCompiler:
                 if restarts == _MAX_RESTARTS:
                     return self._give_up(trace, "it does not trace the same way twice")
             finally:
+                if self.outcome.lines is not None:
+                    self.outcome.lines = trace.stops.lines()
                 trace.close()
             if first is not None:
                 done_first.add(first.what)
@@ -107,8 +109,7 @@ class FrameCompiler:
             stop_reason=reason,
         )
         if self.outcome.lines is not None:
-            self.outcome.lines.clear()
-            trace.stops.note_lines(self.outcome.lines)
+            trace.stops.note_lines()
         return trace
 
     def _attempt(self, trace: Trace) -> Entry | None:
@@ -116,9 +117,9 @@ class FrameCompiler:
         refused = refusal(code, self.args)
         if refused is not None:
             return region.give_up(code, *refused)
-        program = Program(trace, code.co_name)
         try:
-            residual, broke = self._run(trace, program, trace.root.begin(trace, self.function, code, self.args))
+            frame = trace.root.begin(trace, self.function, code, self.args)
+            residual, broke = self._run(trace, Program(trace, code.co_name), frame)
         except ContinuationError as e:
             return self._give_up(trace, f"it cannot be resumed after the break ({e})")
         except Unsupported as e:
@@ -147,6 +148,7 @@ class FrameCompiler:
         try:
             with collector.paused():
                 result = frame.run()
+                program.note_variables(frame)
                 trace.end(frame)
         except Raised as e:
             return program.raises(e.value), None

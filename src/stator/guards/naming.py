@@ -59,10 +59,20 @@ class Names:
         self.called = called
         self._call = call
         self._parameters = parameters or {}
+        #: what has been asked for of this call, and the paths as they are
+        self._texts: dict[Source, str] = {}
+        self._paths: dict[Source, str] = {}
 
     def of(self, source: Source) -> str:
         """The path as the program writes it."""
-        return source.expr(self._name)
+        if self._call is None:
+            return source.expr(self._name)
+        texts = self._texts
+        if source not in texts:
+            for step in reversed([step for step in source.chain() if step not in texts]):
+                name = self._name(step)
+                texts[step] = step.step("" if step.base is None else texts[step.base]) if name is None else name
+        return texts[source]
 
     def quoted(self, source: Source) -> str:
         """The path in backticks, if it is an expression."""
@@ -76,9 +86,20 @@ class Names:
 
     def within(self, text: str, sources: tuple[Source, ...]) -> str:
         """A text in which the sources stand by their own paths."""
-        for source in sorted(sources, key=lambda source: -len(source.expr())):
-            text = text.replace(source.expr(), self.of(source))
+        paths = {self._path(source): source for source in sources}
+        for path in sorted(paths, key=len, reverse=True):
+            text = text.replace(path, self.of(paths[path]))
         return text
+
+    def _path(self, source: Source) -> str:
+        """The path as it is."""
+        if self._call is None:
+            return source.expr()
+        paths = self._paths
+        if source not in paths:
+            for step in reversed([step for step in source.chain() if step not in paths]):
+                paths[step] = step.step("" if step.base is None else paths[step.base])
+        return paths[source]
 
     def _name(self, source: Source) -> str | None:
         known = self._parameters.get(source, source.name if isinstance(source, LocalSource) else "")

@@ -10,7 +10,9 @@ from stator import errors
 from stator._core import UNBOUND, runs_its_code
 from stator.bytecode import argument_count
 from stator.guards.guard import CodeIs
+from stator.guards.naming import PLAIN, names_of
 from stator.guards.source import (
+    CallInputs,
     CellSource,
     ConstSource,
     FunctionSource,
@@ -44,6 +46,8 @@ class RootFrame:
         self.space = space
         self.args: list[Host] = []
         self.function: FunctionType | None = None
+        #: what the program calls the paths to existing objects
+        self.names = PLAIN
         #: whether generated code could call the frame's function again, with the same arguments
         self.repeatable = False
         #: why it must run as ordinary Python from its beginning if there is a break at all
@@ -66,6 +70,7 @@ class RootFrame:
         self.code = code
         self.function = function
         self.args = args
+        self.names = names_of(code, CallInputs(function, tuple(args)))
         self.repeatable = len(bound) == total
         trace.calls.codes[id(code)] = code
         return Frame(trace, value, bound, parent=None, in_tail_position=True)
@@ -94,6 +99,7 @@ class RootFrame:
     def close(self) -> None:
         """The trace is over: keep nothing of the program's alive."""
         self.args = []
+        self.names = PLAIN
         self.function = None
         self.outer_exception = None
 

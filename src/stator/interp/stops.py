@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from stator import errors
 from stator.bytecode import is_suspendable
 from stator.bytecode.continuation import enterable
+from stator.bytecode.decode import decode
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ class Stops:
         self._limit = trace.config.trace_step_limit
         self._items = 0
         self._settles = False
-        self._lines: set[tuple[str, int]] | None = None
+        self._seen: set[Instr] | None = None
         #: the step at which the interpreter asks; 0: before the next instruction
-        self.next = at or self._limit
+        self.next = self._planned = at or self._limit
         #: where the trace was too long: the code of the inlined calls that will not be traced by themselves either
         self.overlong: tuple[CodeType, ...] = ()
 
@@ -46,19 +47,25 @@ class Stops:
         """Something is to be looked at before the next instruction."""
         self.next, self._settles = 0, True
 
-    def note_lines(self, lines: set[tuple[str, int]]) -> None:
-        """From now on, file and line of each instruction are added to these."""
-        self.next, self._lines = 0, lines
+    def note_lines(self) -> None:
+        """From now on, each instruction is noted."""
+        self.next, self._seen = 0, set()
+
+    def lines(self) -> set[tuple[str, int]]:
+        """File and line of each instruction that was noted."""
+        seen, codes = self._seen or set(), self._trace.calls.codes.values()
+        return {(code.co_filename, i.line) for code in codes for i in decode(code).instrs if i.line and i in seen}
 
     def reached(self, instr: Instr) -> None:
         """The step `next` has come: do what is to be done before the instruction, or end the trace."""
-        trace = self._trace
+        trace, seen = self._trace, self._seen
+        if seen is not None:
+            seen.add(instr)
+            if trace.steps < self._planned and not self._settles:
+                return
         if not self.next:
-            planned = self._at if self._at >= trace.steps else self._limit
-            if self._lines is None:
-                self.next = planned
-            else:
-                self._lines.add((trace.frame.code.co_filename, instr.line or 0))
+            planned = self._planned = self._at if self._at >= trace.steps else self._limit
+            self.next = planned if seen is None else 0
             if self._settles:
                 self._settles = False
                 trace.finalizers.settle(can_break_before(trace.frame, instr))
@@ -73,7 +80,7 @@ class Stops:
             self._at += 1
             return
         if trace.steps == self._at:
-            self.next = 0 if self._lines is not None else self._limit
+            self.next = self._limit if seen is None else 0
             raise Unsupported(self._reason)
 
     def count_item(self, cost: int = 1) -> None:

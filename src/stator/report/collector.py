@@ -112,7 +112,8 @@ class Collector(Listener):
             return
         brk = event.brk
         stack = [StackLine(frame.filename, frame.lineno or 0, frame.name, frame.line or "") for frame in event.stack]
-        site = BreakSite(brk.code, brk.title, brk.reason, brk.hint, event.where, tuple(stack))
+        hint = brk.hint if event.cause is None else event.cause.hint
+        site = BreakSite(brk.code, brk.title, brk.reason, hint, event.where, tuple(stack))
         self._breaks.append(site)
         opened = self._open.get(threading.get_ident())
         if opened:
@@ -146,8 +147,9 @@ class Collector(Listener):
     def explanation(self, result: Host = None) -> Explanation:
         """All that has been told."""
         frames = tuple(opened.record() for opened in self._frames)
-        places = [place for frame in frames for place in _places(frame)] + [site.where for site in self._breaks]
-        sources = lines_around(place for place in places if not is_library_file(place.rpartition(":")[0]))
+        places = dict.fromkeys(place for frame in frames for place in _places(frame))
+        places |= dict.fromkeys(site.where for site in self._breaks)
+        sources = lines_around(place for place in places if not is_library_file(place))
         return Explanation(
             self.name, frames, tuple(self._breaks), tuple(self._recompiles), sources, self._seconds, result
         )

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from stator.bytecode.decode import decode
+from stator.interp.policy import is_library_file
 from stator.report.explanation import GraphRecord, Operation
 from stator.report.source_lines import line_at
 
@@ -63,9 +65,18 @@ def _type(example: Host) -> Type:
 
 
 def _place(node: Host) -> str:
-    """The innermost line of the program."""
-    found = _PLACE.findall(node.meta.get("stack_trace") or "")
-    return ":".join(found[-1]) if found else ""
+    """The innermost line of the program's own, or of a library where all is one's."""
+    frames = [f"{file}:{line}" for file, line in reversed(_frames(node))]
+    own = (place for place in frames if not is_library_file(place))
+    return next(own, frames[0] if frames else "")
+
+
+def _frames(node: Host) -> list[tuple[str, int]]:
+    """File and line of each of the program's frames, outermost first."""
+    chain = getattr(node.meta, "chain", ())
+    if chain:  # the text has not been made yet
+        return [(code.co_filename, decode(code).instrs[at].line or code.co_firstlineno) for code, at, _ in chain]
+    return [(file, int(line)) for file, line in _PLACE.findall(node.meta.get("stack_trace") or "")]
 
 
 def _code(gm: Host, nodes: dict[str, Operation]) -> str:

@@ -20,12 +20,14 @@ class LineMarks:
         graphs: those with operations of graphs, with the numbers of these frames.
         broken: those that broke a graph, with the code.
         guards: those that needed guards, with their texts.
+        guarded_by: of each of these, the number of the first frame with such a guard.
     """
 
     traced: set[str] = dataclasses.field(default_factory=set)
     graphs: dict[str, list[int]] = dataclasses.field(default_factory=dict)
     broken: dict[str, str] = dataclasses.field(default_factory=dict)
     guards: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    guarded_by: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
 def marks_of(explanation: Explanation) -> LineMarks:
@@ -36,6 +38,7 @@ def marks_of(explanation: Explanation) -> LineMarks:
         for place in dict.fromkeys(op.where for op in frame.graph.ops) if frame.graph else ():
             marks.graphs.setdefault(place, []).append(number)
         for guard in frame.guards:
+            marks.guarded_by.setdefault(guard.where, number)
             texts = marks.guards.setdefault(guard.where, [])
             if guard.text not in texts:
                 texts.append(guard.text)

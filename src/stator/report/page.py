@@ -101,7 +101,7 @@ def _on_timeline(number: int, frame: FrameRecord, longest: float) -> str:
         broken = f'<a href="#breaks" class="chip break">{frame.brk.code}</a>'
         then = f"{then + ', then ' if then else ''}{broken} at <code>{escape(_short(frame.brk.where))}</code>"
     bar = _bar([("trace", frame.trace_seconds / longest), ("backend", frame.backend_seconds / longest)])
-    times = f"{_seconds(frame.started)} + {_seconds(frame.trace_seconds + frame.backend_seconds)}"
+    times = f"at {_seconds(frame.started)}, took {_seconds(frame.trace_seconds + frame.backend_seconds)}"
     return (
         f'<span class="what"><a href="#frame-{number}">{number}. {_name(frame)}</a>{chips}</span>{bar}'
         f'<span class="then">{times}: {then or "no operations"}</span>'
@@ -166,10 +166,10 @@ def _sources(explanation: Explanation, links: _Links) -> str:
     marks = marks_of(explanation)
     key = _list(
         (
-            "<code>▐ graph</code> a line with operations of a graph",
-            "<code>│</code> a line that was traced; what it does besides is done by generated code",
-            "<code>✕ SB…</code> a line that broke a graph",
-            "<code>⚷ 3</code> a line that needed so many guards",
+            "<code>▐ 1</code> operations in the graph of frame 1",
+            "<code>│</code> traced, without operations on tensors",
+            "<code>✕ SB…</code> broke the graph",
+            "<code>⚷3</code> needed 3 guards",
             "no mark: ordinary Python, or not executed",
         ),
         ' class="key"',
@@ -192,22 +192,23 @@ def _file(file: str, lines: dict[int, str], marks: LineMarks, links: _Links) -> 
 
 
 def _line(place: str, text: str, marks: LineMarks, anchor: str) -> str:
-    shown = []
+    mark, kind = "", ""
     if place in marks.broken:
-        shown.append(f"✕ {marks.broken[place]}")
+        mark, kind = f"✕ {marks.broken[place]}", ' class="broken"'
     elif place in marks.graphs:
-        shown.append("▐ " + ",".join(map(str, marks.graphs[place])))
+        frames = marks.graphs[place]
+        mark, kind = f"▐ {','.join(map(str, frames[:3]))}{'…' if len(frames) > 3 else ''}", ' class="graph"'
     elif place in marks.traced:
-        shown.append("│")
+        mark = "│"
     guards = marks.guards.get(place, [])
+    link = ""
     if guards:
-        shown.append(f"⚷{len(guards)}")
-    kind = ' class="broken"' if place in marks.broken else ' class="graph"' if place in marks.graphs else ""
-    title = f' title="{escape("; ".join(guards))}"' if guards else ""
+        told = escape("; ".join(guards))
+        link = f'<a href="#guards-{marks.guarded_by[place]}" title="{told}">⚷{len(guards)}</a>'
     number = place.rpartition(":")[2]
     return (
-        f'<li id="{anchor}"{kind}><span class="number">{number}</span>'
-        f'<span class="marks"{title}>{" ".join(shown)}</span><code>{escape(text)}</code></li>'
+        f'<li id="{anchor}"{kind}><span class="number">{number}</span><span class="marks">{mark}</span>'
+        f'<span class="guards">{link}</span><code>{escape(text)}</code></li>'
     )
 
 
@@ -264,7 +265,7 @@ def _guards(number: int, guards: tuple[GuardRecord, ...], links: _Links) -> str:
     rows = [(f"{g.cost_ns}", f"<code>{escape(g.text)}</code>", links.to(g.where)) for g in ordered]
     table = _table(f"Guards of frame {number}", ("ns", "assumption", "line"), rows, figures=True)
     total = sum(guard.cost_ns for guard in guards)
-    return _folded(f"Guards: {len(guards)}, {total / 1000:.1f} µs without shortcuts", table)
+    return _folded(f"Guards: {len(guards)}, {total / 1000:.1f} µs without shortcuts", table, f' id="guards-{number}"')
 
 
 # -- parts ------------------------------------------------------------------------------------------------------------
@@ -285,8 +286,8 @@ def _code(text: str, label: str) -> str:
     return f'<pre tabindex="0" role="region" aria-label="{escape(label)}">{escape(text.strip())}</pre>'
 
 
-def _folded(title: str, inside: str) -> str:
-    return f"<details><summary>{title}</summary>{inside}</details>\n"
+def _folded(title: str, inside: str, attributes: str = "") -> str:
+    return f"<details{attributes}><summary>{title}</summary>{inside}</details>\n"
 
 
 def _list(items: Iterable[str], attributes: str = "", tag: str = "ul") -> str:

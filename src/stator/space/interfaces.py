@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stator.config import Config
     from stator.errors import Break
     from stator.guards.base import Guard
+    from stator.guards.naming import Names as PathNames
     from stator.guards.source import Source
     from stator.space.space import Space
     from stator.space.value import Raised, Unsupported, Value
@@ -240,6 +241,7 @@ class RootFrame(Protocol):
 
     code: CodeType
     args: list[Host]
+    names: PathNames
     repeatable: bool
     unresumable: Break | None
     outer_exception: BaseException | None

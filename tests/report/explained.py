@@ -1,0 +1,21 @@
+"""A program with a break in a call, a recompile and side effects, for the tests of what is told of it."""
+
+import torch
+
+
+def block(h, history):
+    history.append(h.shape[0])
+    if h.sum() > 0:  # the break
+        h = h / h.sum()
+    return h.relu()
+
+
+def scaled(x, history, k=2):
+    h = torch.relu(x) * k
+    h = block(h, history)
+    print("rows", x.shape[0])
+    return {"out": h, "calls": len(history)}
+
+
+def twice(x, history):
+    return scaled(x, history), scaled(x[:1], history, 3)

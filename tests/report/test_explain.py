@@ -1,0 +1,220 @@
+# needs: torch
+"""`stator.explain()`: what it tells, that the program runs once, and that nothing else is touched."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+import threading
+
+import pytest
+import torch
+
+import stator
+from stator import errors
+from stator.report import explanation as records
+from stator.report.collector import explaining
+from tests.report import explained
+
+
+def line(text):
+    """The place in the program of the line with this text."""
+    with open(explained.__file__) as file:
+        number = next(number for number, found in enumerate(file, 1) if text in found)
+    return f"{explained.__file__}:{number}"
+
+
+@pytest.fixture(scope="module")
+def told():
+    history = []
+    explanation = stator.explain(explained.scaled)(torch.ones(2, 3), history)
+    assert history == [2]
+    return explanation
+
+
+def test_the_program_runs_once_with_its_side_effects(capsys):
+    history = []
+    explanation = stator.explain(explained.scaled)(torch.ones(2, 3), history)
+    assert history == [2] and capsys.readouterr().out == "rows 2\n"
+    assert explanation.result["calls"] == 1
+    assert torch.equal(explanation.result["out"], torch.full((2, 3), 1 / 6))
+
+
+def test_frames_come_in_order_with_their_lines(told):
+    first, second = told.frames
+    assert (first.function, first.resumed) == ("scaled", 0) and second.resumed
+    assert first.where == line("def scaled")
+    traced = {f"{file}:{number}" for file, lines in first.lines.items() for number in lines}
+    assert {line("torch.relu(x)"), line("history.append"), line("# the break")} <= traced
+    assert line("print(") not in traced
+    assert line("print(") in {f"{file}:{number}" for file, lines in second.lines.items() for number in lines}
+    assert first.generated.startswith("def scaled(") and 0 < first.trace_seconds < told.seconds
+
+
+def test_a_break_has_code_reason_hint_and_the_stack_of_the_program(told):
+    (site,) = told.breaks
+    assert told.frames[0].brk is site and told.frames[1].brk is None
+    assert (site.code, site.where) == ("SB0201", line("# the break"))
+    kind = errors.kind("SB0201")
+    assert (site.title, site.hint) == (kind.title, kind.hint)
+    assert [entry.function for entry in site.user_stack] == ["scaled", "block"]
+    assert site.text == "if h.sum() > 0:  # the break"
+
+
+def test_graphs_have_operations_with_shapes_and_lines(told):
+    graph = told.graphs[0]
+    relu, *_ = graph.ops
+    assert (relu.target, relu.dtype, relu.shape, relu.where) == ("torch.relu", "float32", (2, 3), line("torch.relu(x)"))
+    assert [op.target for op in graph.inputs] == ["x"]
+    assert "relu = torch.relu(x)" in graph.code and "float32[2, 3]" in graph.code
+    assert "explained.py:" in graph.code and "h = torch.relu(x) * k" in graph.code
+    assert told.ops_per_graph[0] == ["torch.relu", "mul", "sum", "gt"]
+
+
+def test_guards_have_the_names_of_the_program_their_line_and_a_cost(told):
+    guard = next(guard for guard in told.frames[0].guards if guard.text.startswith("x is Tensor"))
+    assert guard.where == line("torch.relu(x)") and guard.cost_ns > 0
+    assert any("`" not in g.text and g.text == "k == 2" for g in told.frames[0].guards)
+
+
+def test_a_recompile_has_both_values_its_line_and_a_hint():
+    compiled = stator.compile(explained.scaled, backend="eager")
+    with explaining("calls") as collector:
+        compiled(torch.ones(2, 3), [])
+        compiled(torch.ones(3, 3), [])
+    explanation = collector.explanation()
+    record = explanation.recompiles[0]
+    assert (record.was, record.now, record.line) == ("(2, 3)", "(3, 3)", line("torch.relu(x)"))
+    assert "mark_dynamic(x, 0)" in record.hint
+    assert [frame.recompiled for frame in explanation.frames if frame.recompiled][0] == record
+
+
+def test_the_names_of_what_torch_explains_are_understood(told):
+    assert (told.graph_count, told.graph_break_count, told.op_count) == (2, 1, 7)
+    assert [reason.user_stack[-1].line for reason in told.break_reasons] == [int(line("# the break").split(":")[1])]
+    assert len(told.out_guards) == sum(len(frame.guards) for frame in told.frames)
+    assert "s of tracing" in told.compile_times and "SB0201" in str(told)
+
+
+def test_nothing_compiled_before_is_used_and_nothing_is_left():
+    compiled = stator.compile(explained.scaled, backend="eager")
+    compiled(torch.ones(2, 3), [])
+    before = stator.stats()
+    explanation = stator.explain(compiled)(torch.ones(2, 3), [])
+    assert len(explanation.frames) == 2
+    compiled(torch.ones(2, 3), [])
+    assert stator.stats().diff(before).frames == 2, "those of the explanation"
+    again = stator.explain(compiled)(torch.ones(2, 3), [])
+    assert [frame.function for frame in again.frames] == [frame.function for frame in explanation.frames]
+
+
+def test_settings_of_a_compiled_function_hold():
+    calls = []
+
+    def backend(gm, inputs):
+        calls.append(gm)
+        return gm.forward
+
+    compiled = stator.compile(lambda x: x + 1, backend=backend)
+    explanation = stator.explain(compiled)(torch.ones(2))
+    assert len(calls) == 1 and explanation.graphs[0].backend == "backend"
+
+
+def test_modules_and_methods_are_explained():
+    linear = torch.nn.Linear(3, 2)
+    explanation = stator.explain(linear)(torch.ones(1, 3))
+    assert torch.equal(explanation.result, linear(torch.ones(1, 3)))
+    assert [op.target for op in explanation.graphs[0].inputs] == ["input", "self.weight", "self.bias"]
+    assert stator.explain(linear.forward)(torch.ones(1, 3)).op_count == 1
+    compiled = stator.compile(linear, backend="eager")
+    assert stator.explain(compiled)(torch.ones(1, 3)).op_count == 1
+
+
+def test_what_the_program_raises_comes_out():
+    def fails(x):
+        raise KeyError(x.shape[0])
+
+    with pytest.raises(KeyError, match="2"):
+        stator.explain(fails)(torch.ones(2))
+
+
+def test_a_class_is_refused():
+    with pytest.raises(TypeError, match="not the class Linear"):
+        stator.explain(torch.nn.Linear)
+
+
+def test_other_threads_do_not_get_into_it():
+    def other():
+        stator.compile(lambda x: x * 2, backend="eager")(torch.ones(2))
+
+    def program(x):
+        return x + 1
+
+    started = []
+
+    def backend(gm, inputs):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        started.append(thread)
+        return gm.forward
+
+    explanation = stator.explain(program, backend=backend)(torch.ones(2))
+    assert started and [frame.function.rpartition(".")[2] for frame in explanation.frames] == ["program"]
+
+
+def test_json_has_all_but_the_result(told):
+    found = json.loads(told.to_json())
+    assert set(found) == {f.name for f in dataclasses.fields(told)} - {"result"} | {
+        *("graph_count", "graph_break_count", "op_count")
+    }
+    assert found["frames"][0]["graph"]["ops"][0]["target"] == "torch.relu"
+    assert found["breaks"][0]["code"] == "SB0201"
+
+
+def test_nothing_alive_is_referred_to(told):
+    plain = (str, int, float, bool, type(None))
+
+    def check(value):
+        if dataclasses.is_dataclass(value):
+            for field in dataclasses.fields(value):
+                if field.name != "result":
+                    check(getattr(value, field.name))
+        elif isinstance(value, (tuple, list)):
+            for item in value:
+                check(item)
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                check(key)
+                check(item)
+        else:
+            assert type(value) in plain, type(value)
+
+    check(told)
+    assert isinstance(told, records.Explanation)
+
+
+def test_the_plain_form_says_what_broke_and_what_to_do(told, capsys):
+    told.print()
+    text = capsys.readouterr().out
+    for expected in ("scaled: 2 frames, 2 graphs", "SB0201  explained.py", "called at explained.py", "what helps:"):
+        assert expected in text
+    assert "\x1b" not in text
+
+
+def test_a_terminal_gets_colours(told, monkeypatch, capsys):
+    pytest.importorskip("rich")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    told.print()
+    text = capsys.readouterr().out
+    assert "\x1b[" in text and "SB0201" in text
+
+
+def test_rich_is_not_loaded_with_stator():
+    code = "import sys, stator\nprint([n for n in sys.modules if n == 'rich' or n.startswith('stator.report.c')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]", done.stderr
