@@ -36,6 +36,7 @@ from stator.marks.functions import (
     is_compiling,
 )
 from stator.marks.stance import set_stance
+from stator.report.logs import set_logs
 from stator.report.stats import Stats
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "mark_static",
     "mark_unbacked",
     "reset",
+    "set_logs",
     "set_stance",
     "stats",
     "substitute_in_graph",

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import linecache
 import threading
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 from stator.bytecode.by_code import ByCode
-from stator.controls import logs
 
 #: recompilations, and kinds of graph breaks, that are remembered: the last ones
 _MOST_RECORDS = 10_000
@@ -55,15 +53,6 @@ class RecompileRecord:
     def sentence(self) -> str:
         """What has changed, and where it matters."""
         return f"{self.reason}; needed at {self.line}" if self.line else self.reason
-
-    def __str__(self) -> str:
-        code = linecache.getline(*_split(self.line)).strip() if self.line else ""
-        return "\n    ".join(filter(None, (f"{self.where}: {self.sentence}", code, self.hint)))
-
-
-def _split(line: str) -> tuple[str, int]:
-    file, _, number = line.rpartition(":")
-    return file, int(number)
 
 
 _Record = TypeVar("_Record", BreakRecord, RecompileRecord)
@@ -149,7 +138,6 @@ class Counters:
             self.breaks[key] = self.breaks.get(key, 0) + 1
             if len(self.breaks) > _MOST_RECORDS:
                 del self.breaks[next(iter(self.breaks))]
-        logs.say_break(record.where, record.code, record.reason)
 
     def recompiled(self, reason: RecompileRecord) -> None:
         """A frame is compiled again because a guard failed."""
@@ -158,7 +146,6 @@ class Counters:
             self.recompile_log[reason] = self.recompile_log.get(reason, 0) + 1
             if len(self.recompile_log) > _MOST_RECORDS:
                 del self.recompile_log[next(iter(self.recompile_log))]
-        logs.say_recompile(reason.where, str(reason).removeprefix(f"{reason.where}: "))
 
     def recompiles_of(self, where: str) -> list[RecompileRecord]:
         """Why a function has been compiled again."""
