@@ -194,3 +194,20 @@ def test_limit_names_what_has_changed() -> None:
     text = re.sub(r"\s+", " ", str(caught.value))
     assert "`option` was 'a', is 'b'" in text and "`option` was 'b', is 'c'" in text
     assert all(len(line) <= 80 or "/" in line for line in str(caught.value).splitlines())
+
+
+def first_rows(x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    if x.shape[0] > 4:
+        return y[:4]
+    return y
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_relations_of_sizes_name_the_line_that_needs_them(backend: str) -> None:
+    compiled = stator.compile(first_rows, backend=backend)
+    for rows in (3, 2, 6):
+        compiled(torch.ones(rows, 2, requires_grad=True))
+    last = stator.stats().recompile_log[-1]
+    assert "x.size(0) <= 4" in last.reason and "is 6" in last.reason
+    assert str(last).splitlines()[1].strip() == "if x.shape[0] > 4:"

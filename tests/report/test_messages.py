@@ -187,7 +187,7 @@ def test_frames_of_libraries_are_left_out_unless_asked() -> None:
             stator.graph_break()
 
     [text] = told(closing_in, ())
-    assert "contextlib.py" not in text and "in closing_in" in text and "in close" in text
+    assert "contextlib.py" not in text and "in closing_in" in text and "in Closed.close" in text
     with stator.config.patch(verbose=True):
         [text] = told(closing_in, ())
     assert "contextlib.py" in text

@@ -18,7 +18,7 @@ from stator.controls.breaks import break_is_error
 from stator.host import collector
 from stator.interp.beginning import refusal
 from stator.interp.trace import Trace
-from stator.report.events import EVENTS, Broke
+from stator.report.events import EVENTS, Broke, Compiled
 from stator.space.signals import BreakHere, DoFirst, NearRecursionLimit, Restart
 from stator.space.value import Raised, Unsupported
 
@@ -50,11 +50,12 @@ class FrameCompiler:
         self.function = function
         self.code = code
         self.args = args
+        self.outcome = Compiled(code, function, args)
 
     def compile(self) -> Entry | None:
         """Make the entry, and put it into the cache; None to run the frame as it is this time."""
         limit = sys.getrecursionlimit()
-        with EVENTS.compiling(self.code) as outcome:
+        with EVENTS.compiling(self.outcome) as outcome:
             try:
                 outcome.entry = self._restarting()
             finally:
@@ -97,7 +98,7 @@ class FrameCompiler:
 
     def _new_trace(self, done_first: set[object], stop_at: int, reason: Break | None) -> Trace:
         region, dynamic = self.compile_region, self.compile_region.dynamic
-        return Trace(
+        trace = Trace(
             self.config,
             region,
             region_state=region.pool.state_of(self.code),
@@ -106,6 +107,10 @@ class FrameCompiler:
             stop_at=stop_at,
             stop_reason=reason,
         )
+        if self.outcome.lines is not None:
+            self.outcome.lines.clear()
+            trace.stops.note_lines(self.outcome.lines)
+        return trace
 
     def _attempt(self, trace: Trace) -> Entry | None:
         region, code = self.compile_region, self.code

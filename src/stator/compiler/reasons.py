@@ -26,7 +26,8 @@ def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -
     guard = program.reference.failing(call)
     change = Change("the guards hold now") if guard is None else guard.explain(call, names)
     where = name_and_place(code if names.called is None else names.called.code)
-    return RecompileRecord(where, change.text, "" if guard is None else guard.place(), change.advice)
+    line = "" if guard is None else guard.place()
+    return RecompileRecord(where, change.text, line, change.advice, change.was, change.now)
 
 
 def _continued(called: Called, call: CallInputs) -> Called | None:

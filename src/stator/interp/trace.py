@@ -20,7 +20,7 @@ from stator.space.value import Value
 if TYPE_CHECKING:
     from stator.config import Config
     from stator.errors import Break
-    from stator.guards.base import Guard
+    from stator.guards.base import Guard, Where
     from stator.space import interfaces
 
 T = TypeVar("T")
@@ -100,11 +100,14 @@ class Trace:
         """Assume something about the frame; equal guards are kept once."""
         key = guard.key
         if key not in self.guards:
-            frame = self.frame
-            if frame is not None and guard.where is None:
-                guard.where = users_line(frame)
+            if guard.where is None:
+                guard.where = self.line()
             self.guards[key] = guard
             self.stops.count_item(_GUARD_COST)
+
+    def line(self) -> Where:
+        """The program's own line that is being executed; None where there is none."""
+        return None if self.frame is None else users_line(self.frame)
 
     def defer(self, function: Callable[..., object], args: list[Value], kwargs: dict[str, Value] | None = None) -> None:
         """Perform `function(*args, **kwargs)` after the graph, in order: it acts on the world outside the program."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 from stator.bytecode.by_code import ByCode
+from stator.report.source_lines import line_at
 
 #: recompilations, and kinds of graph breaks, that are remembered: the last ones
 _MOST_RECORDS = 10_000
@@ -40,6 +41,8 @@ class RecompileRecord:
         reason: what has changed, in one sentence with the program's names.
         line: "file.py:line" of the user's code that depends on it; "" where no single line does.
         hint: what to do about it, where that is known.
+        was: the value that was there, where the reason is that one thing has another; else "".
+        now: the value that is there.
         count: how often.
     """
 
@@ -47,12 +50,17 @@ class RecompileRecord:
     reason: str
     line: str = ""
     hint: str = ""
+    was: str = ""
+    now: str = ""
     count: int = 1
 
     @property
     def sentence(self) -> str:
         """What has changed, and where it matters."""
         return f"{self.reason}; needed at {self.line}" if self.line else self.reason
+
+    def __str__(self) -> str:
+        return "\n    ".join(filter(None, (f"{self.where}: {self.sentence}", line_at(self.line), self.hint)))
 
 
 _Record = TypeVar("_Record", BreakRecord, RecompileRecord)

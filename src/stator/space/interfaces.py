@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stator.bytecode.decode import Decoded, Instr
     from stator.config import Config
     from stator.errors import Break
-    from stator.guards.base import Guard
+    from stator.guards.base import Guard, Where
     from stator.guards.source import Source
     from stator.space.space import Space
     from stator.space.value import Raised, Unsupported, Value
@@ -101,6 +101,7 @@ class SideEffects(Protocol):
 
     count: int
     witness: list[Value] | None
+    assigned: list[Source]
 
     def witnessed(self) -> AbstractContextManager[list[Value]]:
         """A list of all that changes meanwhile, also of what the traced program has made."""
@@ -414,6 +415,9 @@ class Trace(Protocol):
 
     def guard(self, guard: Guard) -> None:
         """Assume something about the frame; equal guards are kept once."""
+
+    def line(self) -> Where:
+        """The program's own line that is being executed; None where there is none."""
 
     def defer(self, function: Host, args: list[Value], kwargs: dict[str, Value] | None = None) -> None:
         """Perform `function(*args, **kwargs)` after the graph, in order: it acts on the world outside the program."""

@@ -20,7 +20,7 @@ from stator.guards.base import Guard
 from stator.guards.guard import Predicate
 from stator.pytorch import internals
 from stator.pytorch.graph.tracing_context import Context, name_later
-from stator.pytorch.shapes.shapes import new_env
+from stator.pytorch.shapes.shapes import new_env, nowhere
 
 if TYPE_CHECKING:
     import torch.fx
@@ -50,6 +50,7 @@ def in_context(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Traced
         context = Context(env)
         if shapes.begun:
             context.make_mode()  # its ShapeEnv is in use, and has the settings of a backend from the start
+            shapes.env.line = nowhere  # what a backend assumes is due to no line
         for value in inputs:
             name_later(value.node, shapes.origin_maker(value))
             if value.host is not None and isinstance(value.host, torch.Tensor):
@@ -59,7 +60,7 @@ def in_context(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Traced
             with context.at_work(), internals.compile_context(internals.CompileContext(compile_id)):
                 yield context
         finally:
-            context.outlive(functools.partial(new_env, shapes.may_be_new))
+            context.outlive(functools.partial(new_env, shapes.may_be_new, nowhere))
 
 
 @contextlib.contextmanager

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import torch.fx
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+    from stator.guards.base import Where
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import Dims, TracedTensor, TracedValue
     from stator.pytorch.types import (
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
         SymbolicContext,
     )
 
-__all__ = ["Shapes", "new_env", "property_source"]
+__all__ = ["Shapes", "new_env", "nowhere", "property_source"]
 
 _STATIC = re.compile(r"(\w+) == -?\d+\Z")
 _VARIABLE = re.compile(r"\bn\d+\b")
@@ -99,7 +100,7 @@ class Shapes:
     def env(self) -> ShapeEnv:
         """torch's ShapeEnv: made, and sympy with it imported, when a symbol may be needed."""
         if self._env is None:
-            self._env = new_env(self.may_be_new)
+            self._env = new_env(self.may_be_new, self.recorder.trace.line)
             self.recorder.fakes.admit_symbols(self._env)
         return self._env
 
@@ -330,8 +331,17 @@ class Shapes:
     def guards(self) -> list[Predicate]:
         """What has been assumed of the symbols, as guards (read once, after the backend has had its say)."""
         if self.frozen is None:
+            dynamism.note_assigned(self.recorder.trace)
             self.frozen = self._read_guards() if self._tracked else []
         return self.frozen
+
+    def _line_of(self, names: list[str]) -> Where:
+        """The first line of the program that needed something to be true of just these numbers."""
+        for guard, line in zip(self.env.guards, self.env.lines, strict=True):
+            origins = [origin for symbol in guard.expr.free_symbols for origin in self.env.var_to_sources[symbol]]
+            if line is not None and {self._reference(origin) for origin in origins} >= set(names):
+                return line
+        return None
 
     def _read_guards(self) -> list[Predicate]:
         fakes, origins, contexts = map(list, zip(*self._tracked, strict=True))
@@ -348,9 +358,11 @@ class Shapes:
         form = _VARIABLE.sub(lambda found: f"{{{names.index(found[0])}}}", text)
         sources = tuple(self._named[name] for name in names)
         try:
-            return Relation(sources, expression(form, len(names)))
+            guard: Predicate = Relation(sources, expression(form, len(names)))
         except ValueError:
-            return _computed(form, names, sources)
+            guard = _computed(form, names, sources)
+        guard.where = self._line_of(names)
+        return guard
 
     def _is_known(self, text: str) -> bool:
         """Whether the guard on the tensor says so already."""
@@ -358,9 +370,14 @@ class Shapes:
         return match is not None and match.group(1) in self._plain
 
 
-def new_env(may_be_new: bool) -> ShapeEnv:
-    """A ShapeEnv; whether symbols may stand in it for numbers that are in tensors."""
-    return unbacked.env_class()(allow_scalar_outputs=may_be_new, allow_dynamic_output_shape_ops=may_be_new)
+def new_env(may_be_new: bool, line: Callable[[], Where]) -> ShapeEnv:
+    """A ShapeEnv; whether symbols may stand in it for numbers in tensors, and what tells the line of the program."""
+    return unbacked.env_class()(line, allow_scalar_outputs=may_be_new, allow_dynamic_output_shape_ops=may_be_new)
+
+
+def nowhere() -> Where:
+    """What is assumed now is assumed at no line of the program's."""
+    return None
 
 
 def _computed(form: str, names: list[str], sources: tuple[Source, ...]) -> Predicate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import sympy  # type: ignore[import-untyped]
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+    from stator.guards.base import Where
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import FakeOperand, Function, Nested, Number
 
@@ -27,17 +29,27 @@ __all__ = ["bindings", "break_where_made", "env_class", "note_unseen", "sizes_of
 
 @functools.cache
 def env_class() -> type[ShapeEnv]:
-    """torch's ShapeEnv, but what it has answered for want of knowledge it does not repeat when more is known.
+    """torch's ShapeEnv, but what it has answered for want of knowledge it does not repeat when more is known, and of
+    each guard it notes the line of the program at which it was needed.
 
     torch remembers that `guard_or_false(n >= 0)` was false before `n >= 0` was assumed.
     """
     from torch.fx.experimental import symbolic_shapes
 
     class ShapeEnv(symbolic_shapes.ShapeEnv):  # whoever asks for the type's name finds torch's
+        def __init__(self, line: Callable[[], Where], **options: bool) -> None:
+            super().__init__(**options)
+            self.line = line
+            #: of each of the `guards`
+            self.lines: list[Where] = []
+
         def evaluate_expr(self, orig_expr: sympy.Basic, hint: Any = None, *args: Any, **options: Any) -> sympy.Basic:
             if hint is None:
                 internals.evaluated.cache_clear()
-            return super().evaluate_expr(orig_expr, hint, *args, **options)
+            answer = super().evaluate_expr(orig_expr, hint, *args, **options)
+            while len(self.lines) < len(self.guards):
+                self.lines.append(self.line())
+            return answer
 
     return ShapeEnv
 
