@@ -18,6 +18,7 @@ from stator.api.compile import (
     substitute_in_graph,
     uninstall,
 )
+from stator.api.debug_prints import debug_grad_log, install_debug_prints, print
 from stator.api.explain import explain, trace
 from stator.api.leaf import leaf_function
 from stator.errors.exceptions import (
@@ -53,17 +54,20 @@ __all__ = [
     "assume_constant_result",
     "compile",
     "config",
+    "debug_grad_log",
     "disable",
     "explain",
     "generated_source",
     "graph_break",
     "install",
+    "install_debug_prints",
     "is_compiling",
     "leaf_function",
     "list_backends",
     "mark_dynamic",
     "mark_static",
     "mark_unbacked",
+    "print",
     "reset",
     "set_logs",
     "set_stance",

@@ -146,7 +146,7 @@ def test_a_backend_that_fails() -> None:
     with pytest.raises(stator.BackendError) as caught:
         stator.compile(twice, backend=no)(torch.ones(2))
     assert str(caught.value).startswith("SB0602: backend 'no' failed: ValueError: no good\n")
-    assert line(twice, 0) in str(caught.value) and 'backend="eager"' in str(caught.value)
+    assert line(twice, 0) in str(caught.value) and "backend='eager'" in str(caught.value)
 
 
 @pytest.mark.parametrize(
