@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +12,7 @@ import torch
 import stator
 
 BACKENDS = ["eager", "aot_eager"]
+LOGGER = logging.Logger("tests.debug_prints", logging.INFO)
 
 
 def shows(x: torch.Tensor) -> torch.Tensor:
@@ -125,3 +128,34 @@ def test_what_was_printed_before_the_graph_raises_is_printed(backend: str, capfd
     out = capfd.readouterr().out
     half = len(out) // 2
     assert out[:half] == out[half:] and out.startswith("before tensor([1., 1., 1.])\nbehind tensor([1.])\nbefore")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_tensors_are_logged_with_their_value_of_then_and_in_order(
+    backend: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def logs(x: torch.Tensor) -> torch.Tensor:
+        LOGGER.warning("at first %s of %s", x, x.shape[0])
+        print("between")
+        x.mul_(2)
+        LOGGER.warning(f"sum {x.sum():.2f} 100%")
+        LOGGER.debug("not shown %s", x)
+        LOGGER.warning("%(value)s", {"value": x})
+        return x + 1
+
+    handler = logging.StreamHandler(sys.__stdout__)
+    LOGGER.addHandler(handler)
+    try:
+        compiled = stator.compile(logs, backend=backend, fullgraph=True)
+        for size in (2, 3, 4):
+            expected, text = logs(torch.ones(size)), capfd.readouterr().out
+            assert torch.equal(compiled(torch.ones(size)), expected)
+            assert capfd.readouterr().out == text
+        assert text.splitlines() == [
+            "at first tensor([1., 1., 1., 1.]) of 4",
+            "between",
+            "sum 8.00 100%",
+            "tensor([2., 2., 2., 2.])",
+        ]
+    finally:
+        LOGGER.removeHandler(handler)
