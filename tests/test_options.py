@@ -2,6 +2,7 @@
 """Each option of `stator.config` does what it says: one test an option, called by its name."""
 
 import ast
+import io
 import pathlib
 import sys
 
@@ -11,6 +12,8 @@ import torch
 import stator
 from stator.guards.program import GuardProgram
 from stator.pytorch.fake.memo import MEMO
+from stator.report.events import EVENTS
+from stator.report.progress import watch
 from stator.testing import CountingBackend
 
 SOURCES = pathlib.Path(stator.__file__).parent
@@ -128,6 +131,16 @@ def test_verbose(monkeypatch, capsys):
     assert "a defect" not in capsys.readouterr().err
     assert torch.equal(stator.compile(program, backend="eager", options={"verbose": True})(x), program(x))
     assert "ValueError: a defect of the tracer's" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("wanted", "listeners"), [("always", 1), ("never", 0), ("terminal", 0)])
+def test_progress(monkeypatch, wanted, listeners):
+    """What it tells is tested in tests/report/test_progress.py."""
+    monkeypatch.setattr(EVENTS, "all", ())
+    monkeypatch.setattr(sys, "__stderr__", io.StringIO())
+    with stator.config.patch(progress=wanted):
+        watch()
+    assert len(EVENTS.all) == listeners
 
 
 def test_suppress_errors(caplog):

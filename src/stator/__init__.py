@@ -18,6 +18,7 @@ from stator.api.compile import (
     substitute_in_graph,
     uninstall,
 )
+from stator.api.debug_prints import debug_grad_log, install_debug_prints, print
 from stator.api.explain import explain, trace
 from stator.api.leaf import leaf_function
 from stator.errors.exceptions import (
@@ -38,6 +39,7 @@ from stator.marks.functions import (
     is_compiling,
 )
 from stator.marks.stance import set_stance
+from stator.report.logs import set_logs
 from stator.report.stats import Stats
 
 __all__ = [
@@ -54,11 +56,13 @@ __all__ = [
     "assume_constant_result",
     "compile",
     "config",
+    "debug_grad_log",
     "disable",
     "explain",
     "generated_source",
     "graph_break",
     "install",
+    "install_debug_prints",
     "is_compiling",
     "leaf_function",
     "list_backends",
@@ -66,7 +70,9 @@ __all__ = [
     "mark_static",
     "mark_unbacked",
     "maybe_mark_dynamic",
+    "print",
     "reset",
+    "set_logs",
     "set_stance",
     "stats",
     "substitute_in_graph",

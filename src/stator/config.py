@@ -54,6 +54,11 @@ class Config:
     disable: bool = _option(False, "Compile nothing more: what no entry fits runs as ordinary Python.")
     strict: bool = _option(False, "Re-check every decision of the guard program with its reference; slow.")
     verbose: bool = _option(False, "Show Stator's own stack in errors and warnings, not only the user's.")
+    progress: str = _option(
+        "terminal",
+        "Tell on stderr how far a compile has come that takes more than a second: `always`, `never`, or `terminal`, "
+        "where stderr is one.",
+    )
     suppress_errors: bool = _option(
         False, "Run a frame eagerly, with a warning, when Stator or a backend fails on it, instead of raising."
     )

@@ -72,6 +72,7 @@ def _load() -> Layers:
     # For the time that `import stator` takes: with the models, the tracer is two hundred files.
     from stator.compiler import mark_models
     from stator.compiler.miss import on_miss
+    from stator.report import progress
 
     if "torch" in sys.modules:
         present = sys.modules["torch"] is not None
@@ -79,6 +80,7 @@ def _load() -> Layers:
         present = importlib.util.find_spec("torch") is not None
     torch = _load_torch_layer() if present else None
     set_miss_handler(on_miss)
+    progress.watch()
     return Layers(mark_models.substitute, torch)
 
 

@@ -6,11 +6,10 @@ import argparse
 import contextlib
 import os
 import sys
-import traceback
 from typing import TYPE_CHECKING
 
-from stator.commands.common import FAILED, FINE, Commands, command
-from stator.commands.run import add_script, prepared, run_script, take_options
+from stator.commands.common import Commands, command
+from stator.commands.run import add_script, outcome, prepared, take_options
 
 if TYPE_CHECKING:
     from stator.report.explanation import Explanation
@@ -38,23 +37,9 @@ def run(options: argparse.Namespace) -> int:
     # What the script prints must not get into what `--json` prints.
     printing = contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext()
     with explaining(os.path.basename(options.script[0])) as collector, printing:
-        outcome = _outcome(options)
+        ended = outcome(options)
     _tell(collector.explanation(), options)
-    return outcome
-
-
-def _outcome(options: argparse.Namespace) -> int:
-    """Run the script; with which code has it ended?"""
-    try:
-        run_script(options)
-    except SystemExit as end:
-        if isinstance(end.code, str):
-            print(end.code, file=sys.stderr)
-        return end.code if isinstance(end.code, int) else FINE if end.code is None else FAILED
-    except Exception:
-        traceback.print_exc()
-        return FAILED
-    return FINE
+    return ended
 
 
 def _tell(explanation: Explanation, options: argparse.Namespace) -> None:

@@ -6,13 +6,14 @@ import argparse
 import os
 import runpy
 import sys
+import traceback
 from collections.abc import Callable
 
 from stator.api.compile import install
 from stator.commands.common import BAD_USAGE, FAILED, FINE, Commands
 from stator.errors import StatorError
 
-__all__ = ["add", "add_script", "prepared", "run", "run_script", "take_options"]
+__all__ = ["add", "add_script", "outcome", "prepared", "run", "run_script", "take_options"]
 
 
 def add(commands: Commands) -> None:
@@ -67,3 +68,17 @@ def run_script(options: argparse.Namespace) -> None:
     sys.argv = options.script
     sys.path[0] = os.path.dirname(os.path.abspath(script))
     runpy.run_path(script, run_name="__main__")
+
+
+def outcome(options: argparse.Namespace) -> int:
+    """Run the script; with which code has it ended?"""
+    try:
+        run_script(options)
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+        return end.code if isinstance(end.code, int) else FINE if end.code is None else FAILED
+    except Exception:
+        traceback.print_exc()
+        return FAILED
+    return FINE

@@ -71,6 +71,7 @@ class FrameCompiler:
         restarts = 0
         while True:
             trace = self._new_trace(done_first, stop_at, reason)
+            EVENTS.tracing(trace)
             first = None
             try:
                 return self._attempt(trace)

@@ -121,8 +121,9 @@ CONTROLS = (
         f"{_HERE}::test_hints",
     ),
     Control(
-        "`TORCH_LOGS=graph_breaks,recompiles`, `torch._logging.set_logs`",
-        "Stator's breaks and recompilations go to torch's loggers",
+        "`TORCH_LOGS=graph_breaks,recompiles,…`, `torch._logging.set_logs`",
+        "what Stator has to tell under the names `graph_breaks`, `recompiles`, `guards`, `graph`, `graph_code`, "
+        "`graph_sizes` and `bytecode` goes to torch's loggers; `STATOR_LOGS` and `stator.set_logs` are Stator's own",
         f"{_HERE}::test_torch_logs",
     ),
 )

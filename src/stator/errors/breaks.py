@@ -324,7 +324,7 @@ class PrintOfTensor(Break):
     code = "SB0206"
     title = "text of a tensor's value"
     template = "{operation} needs the value of a tensor as text"
-    hint = "print its shape or dtype, or return it and print it outside of the compiled function"
+    hint = "stator.print shows it without its place in autograd's graph; or print its shape, or a detached tensor"
     operation: str
 
 

@@ -95,7 +95,9 @@ def _block(frame: FrameSummary) -> list[str]:
     room = _COLUMNS - 6
     if len(line) > room:  # of a long line the part that is meant
         cut = max(0, min(start - room // 3, len(line) - room))
-        line, start, end = line[cut : cut + room], start - cut, min(end - cut, room)
+        shown = line[cut : cut + room]
+        shown = f"{'…' if cut else shown[0]}{shown[1:-1]}{'…' if cut + room < len(line) else shown[-1]}"
+        line, start, end = shown, start - cut, min(end - cut, room)
     return [*head, f"      {line}".rstrip(), " " * (6 + start) + "^" * max(1, end - start)]
 
 

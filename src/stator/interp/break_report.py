@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from stator import errors
 from stator.errors.message import place
+from stator.guards.base import short_name
 from stator.interp.policy import is_library
 from stator.space.value import Unsupported
 
@@ -60,11 +61,11 @@ class BreakReport:
 
 def _summary(code: CodeType, instr: Instr) -> traceback.FrameSummary:
     """A frame as tracebacks show it, with the columns of the instruction."""
-    line = instr.line or code.co_firstlineno
+    line, name = instr.line or code.co_firstlineno, short_name(code.co_qualname)
     first, last, start, end = next(itertools.islice(code.co_positions(), instr.offset >> 1, None))
     if first != line:
-        return traceback.FrameSummary(code.co_filename, line, code.co_name)
-    return traceback.FrameSummary(code.co_filename, line, code.co_name, end_lineno=last, colno=start, end_colno=end)
+        return traceback.FrameSummary(code.co_filename, line, name)
+    return traceback.FrameSummary(code.co_filename, line, name, end_lineno=last, colno=start, end_colno=end)
 
 
 def users_line(frame: Frame) -> tuple[CodeType, int] | None:

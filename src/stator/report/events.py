@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from stator._core import Entry
     from stator.errors import Break
     from stator.space.host_types import Host
+    from stator.space.interfaces import Trace
 
 __all__ = ["EVENTS", "Broke", "Called", "Compiled", "Listener", "listening"]
 
@@ -92,14 +93,20 @@ class Listener:
     def begun(self, code: CodeType) -> None:
         """A frame is going to be traced."""
 
+    def tracing(self, trace: Trace) -> None:
+        """A trace of the frame begins, perhaps not the first one."""
+
     def broke(self, event: Broke) -> None:
         """The graph was broken, or a frame given up."""
 
     def recompiled(self, record: RecompileRecord) -> None:
         """A frame is going to be traced again, because a guard failed."""
 
+    def calling(self, backend: str) -> None:
+        """A backend of this name is going to compile a graph."""
+
     def called(self, event: Called) -> None:
-        """A backend has compiled a graph."""
+        """A backend has compiled a graph, or failed."""
 
     def compiled(self, event: Compiled) -> None:
         """What `begun` told of is over, with an entry or without."""
@@ -115,6 +122,10 @@ class Listeners(Listener):
         for listener in self.all:
             listener.begun(code)
 
+    def tracing(self, trace: Trace) -> None:
+        for listener in self.all:
+            listener.tracing(trace)
+
     def broke(self, event: Broke) -> None:
         STATS.broke(event.record)
         for listener in self.all:
@@ -124,6 +135,10 @@ class Listeners(Listener):
         STATS.recompiled(record)
         for listener in self.all:
             listener.recompiled(record)
+
+    def calling(self, backend: str) -> None:
+        for listener in self.all:
+            listener.calling(backend)
 
     def called(self, event: Called) -> None:
         for listener in self.all:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import linecache
 from traceback import FrameSummary
 from types import CodeType
 from typing import TYPE_CHECKING
 
 from stator import errors
 from stator.errors.message import Message, place
+from stator.guards.base import short_name
+from stator.report.source_lines import line_at
 from stator.report.stats import STATS, RecompileRecord
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _LEFT = "the function runs as ordinary Python from now on, and calls inside that
 
 def definition(code: CodeType) -> FrameSummary:
     """Where a function is defined, as the place of what is told about all of it."""
-    return FrameSummary(code.co_filename, code.co_firstlineno, code.co_qualname)
+    return FrameSummary(code.co_filename, code.co_firstlineno, short_name(code.co_qualname))
 
 
 def broke(event: Broke, count: int = 1) -> Message:
@@ -90,4 +91,4 @@ def _frame(where: str) -> FrameSummary:
     """A place, "file.py:12", as a frame."""
     file, _, line = where.rpartition(":")
     number = int(line) if line.isdigit() else 0
-    return FrameSummary(file, number, "", line=linecache.getline(file, number).strip())
+    return FrameSummary(file, number, "", line=line_at(where))

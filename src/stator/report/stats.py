@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 from stator.bytecode.by_code import ByCode
-from stator.controls import logs
 from stator.report.source_lines import line_at
 
 #: recompilations, and kinds of graph breaks, that are remembered: the last ones
@@ -61,8 +60,7 @@ class RecompileRecord:
         return f"{self.reason}; needed at {self.line}" if self.line else self.reason
 
     def __str__(self) -> str:
-        code = line_at(self.line)
-        return "\n    ".join(filter(None, (f"{self.where}: {self.sentence}", code, self.hint)))
+        return "\n    ".join(filter(None, (f"{self.where}: {self.sentence}", line_at(self.line), self.hint)))
 
 
 _Record = TypeVar("_Record", BreakRecord, RecompileRecord)
@@ -148,7 +146,6 @@ class Counters:
             self.breaks[key] = self.breaks.get(key, 0) + 1
             if len(self.breaks) > _MOST_RECORDS:
                 del self.breaks[next(iter(self.breaks))]
-        logs.say_break(record.where, record.code, record.reason)
 
     def recompiled(self, reason: RecompileRecord) -> None:
         """A frame is compiled again because a guard failed."""
@@ -157,7 +154,6 @@ class Counters:
             self.recompile_log[reason] = self.recompile_log.get(reason, 0) + 1
             if len(self.recompile_log) > _MOST_RECORDS:
                 del self.recompile_log[next(iter(self.recompile_log))]
-        logs.say_recompile(reason.where, str(reason).removeprefix(f"{reason.where}: "))
 
     def recompiles_of(self, where: str) -> list[RecompileRecord]:
         """Why a function has been compiled again."""

@@ -36,7 +36,7 @@ def print_(
     if target.source is None or space.host_lookup(target.cls, "write") not in SINKS:
         _print_through(space, target, args, separator, ending, flush)
         return NONE
-    texts = [_printable(space, str_of(space, arg)) for arg in args]
+    texts = [printable(space, str_of(space, arg), "print") for arg in args]
     if not can_take(space, target, [part for text in (*texts, separator, ending) for part in _known_parts(text)]):
         raise refuse("print")
     options = {"file": target}
@@ -50,9 +50,9 @@ def print_(
     return NONE
 
 
-def _printable(space: Space, text: Value) -> Value:
-    """Text whose characters are settled, now or when it is printed."""
-    return text if isinstance(text, DeferredStr) else Constant(_plain(space, text))
+def printable(space: Space, text: Value, function: str) -> Value:
+    """Text whose characters are settled, now or when the function prints it."""
+    return text if isinstance(text, DeferredStr) else Constant(str.__str__(known_host(space, text, function)))
 
 
 def _known_parts(text: Value) -> list[str]:
@@ -62,16 +62,12 @@ def _known_parts(text: Value) -> list[str]:
     return [text.host]
 
 
-def _plain(space: Space, text: Value) -> str:
-    return str.__str__(known_host(space, text, "print"))
-
-
 def _separator(space: Space, value: Value, name: str, default: str) -> Constant:
     value = value.force()
     if value.is_none():
         return Constant(default)
     check_kind(space, value, str, f"{name} must be None or a string, not %T")
-    return Constant(_plain(space, value))
+    return Constant(str.__str__(known_host(space, value, "print")))
 
 
 def _print_through(

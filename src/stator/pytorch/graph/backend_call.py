@@ -60,6 +60,7 @@ def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Trac
     backend, name = recorder.trace.compile_region.backend, _name(recorder)
     examples = [_example(value) for value in inputs]
     started = time.perf_counter()
+    EVENTS.calling(name)
     try:
         if recorder.keeps_order:
             compiled = backend(gm, examples)
