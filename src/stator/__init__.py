@@ -24,6 +24,7 @@ from stator.errors.exceptions import (
     ConfigError,
     GraphBreakError,
     InternalError,
+    RankDivergenceError,
     RecompileLimitError,
     StatorError,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "ConfigError",
     "GraphBreakError",
     "InternalError",
+    "RankDivergenceError",
     "RecompileLimitError",
     "StatorError",
     "Stats",
