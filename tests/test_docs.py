@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 OTHERS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]
-PAGES = [*sorted(DOCS.glob("*.md")), *OTHERS]
+PAGES = [*sorted(DOCS.rglob("*.md")), *OTHERS]
 #: the page that names files of torch
 OF_TORCH = "is_compiling.md"
 PLACES = (ROOT, ROOT / "src" / "stator", ROOT / "src" / "stator" / "_core", ROOT / "benchmarks", ROOT / "tests")

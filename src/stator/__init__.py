@@ -18,6 +18,7 @@ from stator.api.compile import (
     substitute_in_graph,
     uninstall,
 )
+from stator.api.explain import explain, trace
 from stator.api.leaf import leaf_function
 from stator.errors.exceptions import (
     BackendError,
@@ -54,6 +55,7 @@ __all__ = [
     "compile",
     "config",
     "disable",
+    "explain",
     "generated_source",
     "graph_break",
     "install",
@@ -68,5 +70,6 @@ __all__ = [
     "stats",
     "substitute_in_graph",
     "testing",
+    "trace",
     "uninstall",
 ]

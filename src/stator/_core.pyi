@@ -8,7 +8,9 @@ from typing import Any, Final, NoReturn, Protocol
 _AnySet = set[Any] | frozenset[Any]
 
 class _MissHandler(Protocol):
-    def __call__(self, region: Region, func: Any, code: CodeType, args: list[Any], /) -> Entry | None: ...
+    def __call__(
+        self, region: Region, func: Any, code: CodeType, args: list[Any], /
+    ) -> Entry | BaseException | None: ...
 
 UNBOUND: Final[object]
 """Stands for an empty argument slot."""
@@ -36,6 +38,9 @@ class GuardProgram:
 
     def run(self, func: object, args: tuple[object, ...], /) -> tuple[object, ...] | int:
         """The outputs, or the index of the instruction that failed."""
+
+    def times(self, func: object, args: tuple[object, ...], /) -> tuple[int, ...] | None:
+        """The nanoseconds that each instruction takes in a walk over them, or None if one fails."""
 
 class Entry:
     """Guards, and what runs when they pass: a callable given the program's outputs, or None for the frame itself."""
@@ -127,7 +132,8 @@ def are_overrides_off() -> bool:
     """Are torch's overrides off because guards are checked, or a call is traced, while modes are active?"""
 
 def set_miss_handler(handler: _MissHandler | None, /) -> None:
-    """What is asked on a cache miss, hook off: the entry to run now, or None to run the frame's own bytecode."""
+    """What is asked on a cache miss, hook off: the entry to run now, None to run the frame's own bytecode, or what the
+    call raises."""
 
 class CodePolicy(enum.IntEnum):
     """What the hook does with the frames of a code object."""

@@ -180,6 +180,13 @@ def test_exception_of_the_handler(on_miss):
         _core.Region().call(identity, 1)
 
 
+def test_an_exception_that_the_handler_returns_is_raised_by_the_frame(on_miss):
+    on_miss(lambda *args: ZeroDivisionError("returned"))
+    with pytest.raises(ZeroDivisionError, match="returned") as caught:
+        _core.Region().call(identity, 1)
+    assert [entry.name for entry in caught.traceback[1:]] == ["identity"]
+
+
 def test_the_handler_must_return_an_entry(on_miss):
     on_miss(lambda *args: 5)
     with pytest.raises(TypeError, match="neither an Entry nor None"):

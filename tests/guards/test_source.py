@@ -57,6 +57,7 @@ ONE_OF_EACH = [
     OffsetSource(X, 0),
     WeakrefSource(X),
     CallSource(len, X, "len"),
+    CallSource(pow, X, "{} ** {1}", ItemSource(X, 0)),
 ]
 
 
@@ -311,6 +312,17 @@ def test_cells_and_weak_references(load):
 def test_calls(load):
     assert load(CallSource(len, X, "len"), ([1, 2],)) == 2
     assert load(CallSource(len, X, "len"), (5,)) is LookupError
+
+
+def test_a_function_of_several_sources(load):
+    n = LocalSource(1, "n")
+    item = CallSource(list.__getitem__, X, "{}[{1} % {2}]", n, AttrSource(n, "base"))
+    assert item.expr() == "x[n % n.base]"
+    found = CallSource(list.__getitem__, X, "{}[{1}]", n)
+    assert load(found, ([1, 2], 1)) == 2
+    assert load(found, ([1, 2], 2)) is LookupError
+    assert load(found, ([1, 2], "a")) is LookupError
+    assert load(CallSource(max, n, "max", X, n), (3, 2)) == 3
 
 
 def test_interrupts_are_not_swallowed():

@@ -1,5 +1,8 @@
 """A break in a loop costs what the loop's body costs: graphs do not grow with the number of rounds."""
 
+import sys
+import traceback
+
 import pytest
 import torch
 from torch import nn
@@ -94,7 +97,86 @@ def while_it_is_less(x, layers):
     return x
 
 
+def while_indexed(x, layers):
+    i = 0
+    while i < len(layers):
+        x = layers[i](x)
+        i += 1
+    return x
+
+
+def indexed_backwards(x, layers):
+    i = len(layers)
+    while i > 0:
+        x = layers[-i](x) + layers[i // 2].linear(x)
+        i -= 1
+    return x
+
+
+def by_name(x, layers):
+    named = {f"layer{i}": layer for i, layer in enumerate(layers)}
+    i = 0
+    while i < len(layers):
+        x = named[f"layer{i}"](x)
+        i += 1
+    return x
+
+
+def comprehension_of_numbers(x, layers):
+    return torch.stack([layers[i](x) for i in range(len(layers))])
+
+
+def until_there_are_enough(x, layers):
+    results = [x]
+    while len(results) <= len(layers):
+        results.append(torch.relu(results[-1] * 0.5 + 1))
+        stator.graph_break()
+    return torch.cat(results)
+
+
+def recursion(x, layers, i=0):
+    if i == len(layers):
+        return x
+    return recursion(layers[i](x), layers, i + 1)
+
+
+def recursion_with_more_to_do(x, layers, i=0):
+    if i == len(layers):
+        return x
+    return recursion_with_more_to_do(layers[i](x), layers, i + 1) * 0.5 + x
+
+
+def recursion_in_a_function(x, layers):
+    return recursion_with_more_to_do(x + 1, layers).sin() + 1
+
+
+def back_and_forth(x, layers, i=0):
+    return forth(layers[i](x), layers, i) if i < len(layers) else x
+
+
+def forth(x, layers, i):
+    return back_and_forth(x + 1, layers, i + 1) * 0.5
+
+
+def over_a_tree(x, layers, depth=3):
+    if depth == 0:
+        return layers[0](x)
+    for _ in range(2):
+        x = over_a_tree(x, layers, depth - 1)
+    return x
+
+
 FORMS = {
+    until_there_are_enough: 4,
+    recursion: 4,
+    recursion_with_more_to_do: 4,
+    recursion_in_a_function: 6,
+    back_and_forth: 6,
+    over_a_tree: 6,
+    while_indexed: 4,
+    indexed_backwards: 5,
+    by_name: 4,
+    comprehension_of_numbers: 4,
     over_modules: 3,
     over_a_list: 3,
     over_a_tuple: 3,
@@ -138,6 +220,40 @@ def test_more_rounds_than_before_need_no_trace():
         x = torch.ones(2, 4)
         torch.testing.assert_close(compiled(x, layers), over_modules(x, layers))
     assert stator.stats().graphs == 3 + 3  # the part before the first break is for its list of modules
+
+
+def count_down(x, n):
+    x = x + 1
+    stator.graph_break()
+    return count_down(x * 0.5, n - 1) if n else x / torch.zeros(3)[n - 5 :]
+
+
+def outcome(function, *args):
+    """The functions in the traceback of what it raises, and the text of that."""
+    try:
+        function(*args)
+    except (RuntimeError, RecursionError) as e:
+        names = [entry.name for entry in traceback.extract_tb(e.__traceback__)]
+        return names.count("count_down"), names[-1], str(e)
+    return None
+
+
+def test_an_error_deep_in_a_recursion_leads_to_all_its_frames():
+    compiled = stator.compile(count_down, backend="eager")
+    for depth in (3, 9, 40):
+        assert outcome(compiled, torch.ones(2), depth) == outcome(count_down, torch.ones(2), depth)
+
+
+def test_a_recursion_is_as_deep_as_it_may_be():
+    limit = sys.getrecursionlimit()
+    compiled = stator.compile(count_down, backend="eager")
+    outcome(compiled, torch.ones(2), 5)
+    sys.setrecursionlimit(300)
+    try:
+        assert outcome(compiled, torch.ones(2), 150) == outcome(count_down, torch.ones(2), 150)
+        assert "recursion" in outcome(compiled, torch.ones(2), 400)[2]
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def rest(iterator):

@@ -1,6 +1,8 @@
 """compile() calls of one code with equal settings share the entries that fit; their limits stay their own."""
 
 import functools
+import gc
+import weakref
 
 import pytest
 import torch
@@ -8,6 +10,7 @@ from torch import nn
 
 import stator
 from stator.backends.registry import register_backend
+from stator.compiler import pool
 from stator.testing import CompileCounter
 
 BACKENDS = ["eager", "aot_eager"]
@@ -34,6 +37,10 @@ class BreakingBlock(Block):
         x = self.up(x)
         stator.graph_break()
         return self.down(x)
+
+
+def double(x):
+    return x * 2
 
 
 def graphs():
@@ -112,9 +119,6 @@ class Backend:
 
 
 def test_backends_are_told_apart_by_identity():
-    def double(x):
-        return x * 2
-
     backends = [Backend(), Backend()]
     calls = [stator.compile(double, backend=backend) for backend in (*backends, *backends)]
     for call in calls:
@@ -123,9 +127,6 @@ def test_backends_are_told_apart_by_identity():
 
 
 def test_bound_methods_of_one_object_are_one_backend():
-    def double(x):
-        return x * 2
-
     counter = CompileCounter()
     calls = [stator.compile(double, backend=counter.__call__) for _ in range(2)]
     for call in calls:
@@ -134,9 +135,6 @@ def test_bound_methods_of_one_object_are_one_backend():
 
 
 def test_a_name_that_stands_for_another_backend_meanwhile():
-    def double(x):
-        return x * 2
-
     counters = [CompileCounter(), CompileCounter()]
     for counter in counters:
         register_backend(functools.partial(counter), name="of the day")
@@ -148,9 +146,6 @@ def test_options_that_cannot_be_compared_share_nothing():
     def backend(gm, example_inputs, options):
         assert options == {"passes": ["fuse"]}
         return gm.forward
-
-    def double(x):
-        return x * 2
 
     for _ in range(2):
         stator.compile(double, backend=backend, options={"passes": ["fuse"]})(torch.ones(1))
@@ -164,6 +159,48 @@ def test_a_function_compiled_in_a_loop():
         kept.append(stator.compile(lambda x, scale=scale: x * scale, backend="eager"))
         assert kept[-1](torch.ones(1)).item() == n
     assert graphs() == 1
+
+
+AGAIN = {
+    "function": lambda backend: stator.compile(double, backend=backend),
+    "lambda": lambda backend: stator.compile(lambda x: x * 2, backend=backend),
+    "module": lambda backend: stator.compile(Block(0), backend=backend),
+    "in place": lambda backend: in_place(Block(0), backend),
+}
+
+
+def in_place(block, backend):
+    block.compile(backend=backend)
+    return block
+
+
+@pytest.mark.parametrize("what", AGAIN)
+def test_what_is_compiled_anew_at_each_call_is_traced_once(what):
+    backend = CompileCounter()
+    stator.install()
+    try:
+        for _ in range(5):
+            AGAIN[what](backend)(torch.ones(2, 4))
+            gc.collect()
+    finally:
+        stator.uninstall()
+    assert backend.frame_count == 1
+
+
+def region_of_a_lambda(n):
+    call = stator.compile(eval(f"lambda x: x * {n}"), backend="eager")
+    assert call(torch.ones(1)).item() == n
+    return weakref.ref(call._stator_region)
+
+
+def test_what_has_ended_is_kept_neither_for_long_nor_past_a_reset(monkeypatch):
+    monkeypatch.setattr(pool, "_MOST_KEPT", 3)
+    regions = [region_of_a_lambda(n) for n in range(9)]
+    gc.collect()
+    assert [region() is not None for region in regions] == [False] * 6 + [True] * 3
+    stator.reset()
+    gc.collect()
+    assert all(region() is None for region in regions)
 
 
 def test_what_differs_is_traced_again():
@@ -205,9 +242,6 @@ def test_the_rest_of_a_frame_is_compiled_for_the_call_that_it_belongs_to():
 
 
 def test_sizes_that_vary_are_known_to_all():
-    def double(x):
-        return x * 2
-
     first, second = (stator.compile(double, backend="eager") for _ in range(2))
     first(torch.ones(2))
     second(torch.ones(3))
@@ -217,9 +251,6 @@ def test_sizes_that_vary_are_known_to_all():
 
 
 def test_nothing_compiled_is_found_after_a_reset():
-    def double(x):
-        return x * 2
-
     calls = [stator.compile(double, backend="eager") for _ in range(2)]
     calls[0](torch.ones(1))
     stator.reset()
@@ -228,9 +259,6 @@ def test_nothing_compiled_is_found_after_a_reset():
 
 
 def test_what_is_compiled_serves_where_nothing_may_be():
-    def double(x):
-        return x * 2
-
     stator.compile(double, backend="eager")(torch.ones(1))
     other = stator.compile(double, backend="eager")
     with stator.set_stance("fail_on_recompile"):
@@ -240,9 +268,6 @@ def test_what_is_compiled_serves_where_nothing_may_be():
 
 
 def test_hits_of_a_shared_entry_count_once():
-    def double(x):
-        return x * 2
-
     before = stator.stats()
     for _ in range(3):
         call = stator.compile(double, backend="eager")

@@ -158,7 +158,11 @@ Ref call_miss_handler(Context& context, PyObject* region, PyObject* code, const 
     MoreDepth more(PyThreadState_Get(), kTracerDepth);
     Ref entry = Ref::steal(PyObject_Vectorcall(handler.get(), args, 4, nullptr));
     if (!entry || entry.get() == Py_None || Py_IS_TYPE(entry.get(), state.entry_type)) return entry;
-    PyErr_Format(PyExc_TypeError, "the miss handler returned %.100s, neither an Entry nor None",
+    if (PyExceptionInstance_Check(entry.get())) {  // raised here, its traceback begins with the program's frames
+        PyErr_SetObject(as_object(Py_TYPE(entry.get())), entry.get());
+        return Ref();
+    }
+    PyErr_Format(PyExc_TypeError, "the miss handler returned %.100s, neither an Entry nor None nor an exception",
                  Py_TYPE(entry.get())->tp_name);
     return Ref();
 }

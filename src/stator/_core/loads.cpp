@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include "checks.h"
 #include "dicts.h"
 #include "tensors.h"
 #include "versions.h"
@@ -133,6 +134,14 @@ PyObject* load_global(const Op& op) {
     return Py_NewRef(found);
 }
 
+PyObject* call_on(const Op& op, PyObject* const* registers) {
+    const std::vector<uint32_t>& others = *more_registers(op);
+    if (others.empty()) return PyObject_CallOneArg(op.object, registers[op.reg]);
+    std::vector<PyObject*> args{registers[op.reg]};
+    for (uint32_t other : others) args.push_back(registers[other]);
+    return PyObject_Vectorcall(op.object, args.data(), args.size(), nullptr);
+}
+
 }  // namespace
 
 // Without a default: the compiler names a load that is forgotten.
@@ -180,7 +189,7 @@ PyObject* load(const Op& op, const Call& call, PyObject* const* registers) {
         case OpCode::WEAKREF:
             return PyWeakref_CheckRef(registers[op.reg]) ? weak_referent(registers[op.reg]) : nullptr;
         case OpCode::CALL:
-            return or_forget(PyObject_CallOneArg(op.object, registers[op.reg]));
+            return or_forget(call_on(op, registers));
 #define X(name, reads, operand, proof) case OpCode::name:
             STATOR_CHECKS(X)
 #undef X

@@ -49,7 +49,7 @@ enum class Operand : unsigned char {
     X(STRIDE, kOne, kNothing, load_again)                       \
     X(OFFSET, kOne, kNothing, load_again)                       \
     X(WEAKREF, kOne, kNothing, load_again)                      \
-    X(CALL, kOne, kCallable, load_again)
+    X(CALL, kMore, kCallable, load_again)
 
 #define STATOR_CHECKS(X)                                        \
     X(TYPE_IS, kOne, kObject, prove_type_is)                    \

@@ -354,6 +354,11 @@ PyObject* program_run(PyObject* object, PyObject* args) {
     return outcome == kPassed ? outputs.as_tuple() : PyLong_FromSsize_t(outcome);
 }
 
+PyObject* program_times(PyObject* object, PyObject* args) {
+    Call call;
+    return parse_call(args, &call) ? time_operations(as_program(object), call) : nullptr;
+}
+
 PyObject* program_revalidation(PyObject* object, void*) {
     const Revalidation* known = as_program(object)->revalidation;
     return Py_BuildValue("nKK", static_cast<Py_ssize_t>(known->steps()), known->hits, known->builds);
@@ -368,6 +373,8 @@ PyGetSetDef program_getset[] = {
 PyMethodDef program_methods[] = {
     {"run", program_run, METH_VARARGS,
      "run(func, args) -> the outputs as a tuple, or the index of the instruction that failed"},
+    {"times", program_times, METH_VARARGS,
+     "times(func, args) -> the nanoseconds that each instruction takes, or None if one fails"},
     {nullptr, nullptr, 0, nullptr},
 };
 

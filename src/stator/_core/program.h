@@ -82,6 +82,9 @@ class OutputArray {
     PyObject** items_ = inline_;
 };
 
+// How many nanoseconds each operation of a walk takes, as a tuple; None if one fails, null with an exception.
+PyObject* time_operations(const Program* program, const Call& call);
+
 // Asks the reference program for its verdict too; false (with RuntimeError) if it differs.  No outputs: it failed.
 bool reference_agrees(Program* program, const Call& call, const OutputArray* outputs);
 

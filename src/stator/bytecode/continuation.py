@@ -184,6 +184,19 @@ def is_continuation(code: CodeType) -> bool:
     return _origins.find(code) is not None
 
 
+def resume_line(code: CodeType) -> int:
+    """The line of the original at which a continuation goes on; 0 for any other code."""
+    origin = _origins.find(code)
+    original = None if origin is None else origin.original()
+    return 0 if origin is None or original is None else decode(original).instrs[origin.place.at].line or 0
+
+
+def goes_on_with(code: CodeType) -> CodeType:
+    """The code that a continuation goes on with; any other code itself."""
+    origin = _origins.find(code)
+    return (origin and origin.original()) or code
+
+
 def in_prologue(code: CodeType, index: int) -> bool:
     """Whether the instruction belongs to a continuation's prologue, so that there is no continuation at it."""
     origin = _origins.find(code)
@@ -198,8 +211,7 @@ def enterable(code: CodeType, index: int) -> bool:
 
 def continuation_freevars(code: CodeType) -> tuple[str, ...]:
     """The variables whose cells a continuation's function needs, in order; names as in Decoded."""
-    origin = _origins.find(code)
-    decoded = decode((origin.original() if origin else None) or code)
+    decoded = decode(goes_on_with(code))
     return decoded.cellvars + decoded.freevars
 
 

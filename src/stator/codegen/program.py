@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from stator import errors
-from stator._core import CodePolicy, call_traced, set_code_policy, tail_call
+from stator._core import call_traced, tail_call
 from stator.bytecode import runtime
 from stator.codegen.graph_call import GraphCall, arguments, executed_again
 from stator.codegen.locked import Locked, as_tuple
@@ -26,7 +26,7 @@ from stator.codegen.resume_functions import (
 from stator.codegen.writer import Writer
 from stator.guards.raw import is_heap_type
 from stator.guards.source import FunctionSource
-from stator.interp.policy import GIVEN_UP
+from stator.interp.policy import give_up_on
 from stator.models.stdlib.critical_section import CriticalSection
 from stator.space.signals import FrameState
 from stator.space.value import NULL, Unsupported, Value
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Trace
 
 _serial = itertools.count()
+
+_FIRST = "its first instruction cannot be traced"
 
 
 class Program:
@@ -92,11 +94,10 @@ class Program:
         self._make_subclasses()
         self.epilogue = self._effects()
         if leaf.mode != "enter":
-            set_code_policy(first.code, CodePolicy.SKIP)
-            GIVEN_UP.keep(first.code, True)
+            give_up_on(first.code, _FIRST)
             if outer and first.code is leaf.frame.code:
                 # A continuation that begins here was inlined: the program would come back to itself for ever.
-                raise Unsupported(errors.FrameGivenUp(first.code.co_qualname, "its first instruction cannot be traced"))
+                raise Unsupported(errors.FrameGivenUp(first.code.co_qualname, _FIRST))
         self.epilogue.append(f"return tail_call({go_on})")
 
     def _native(self, leaf: FrameState, outer: list[FrameState]) -> None:

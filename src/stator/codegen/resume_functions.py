@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from inspect import CO_ASYNC_GENERATOR
 from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from stator.bytecode.continuation import (
     StackKind,
     continuation,
     continuation_freevars,
+    goes_on_with,
     is_continuation,
     make_function,
     original_of,
@@ -22,6 +24,7 @@ from stator.bytecode.decode import decode
 from stator.bytecode.liveness import live_names
 from stator.guards.source import ItemSource, LocalSource
 from stator.interp.handling import ExcInfo, Lasti
+from stator.interp.policy import give_up_on
 from stator.models.functions.cell import CellValue
 from stator.space.globals_ import made_names
 from stator.space.protocol import is_immutable
@@ -30,7 +33,7 @@ from stator.space.value import NULL, Lazy, Value
 if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.models.functions.suspendable import Suspendable
-    from stator.space.interfaces import Frame, Writer
+    from stator.space.interfaces import Frame, Trace, Writer
     from stator.space.signals import FrameState
 
 
@@ -191,10 +194,27 @@ def resume_chain(writer: Writer, functions: list[ResumeFunction], payload: list[
 def outer_resume_functions(writer: Writer, states: list[FrameState], inner: CodeType) -> list[ResumeFunction]:
     """The continuations of the frames around the innermost one, whose own continuation is `inner`."""
     functions: list[ResumeFunction] = []
+    deeper = _gone_deeper(writer.trace, inner, states)
     for s in states:
         functions.append(resume_function(writer, s.frame, s.instr.index, s.stack, mode="call", inner=inner))
         inner = functions[-1].code
+        if s.frame is deeper:
+            give_up_on(inner, "it waits for a call of itself, which is traced for itself")
     return functions
+
+
+def _gone_deeper(trace: Trace, innermost: CodeType, states: list[FrameState]) -> Frame | None:
+    """The frame, of those that were gone on with, from which a recursion has gone deeper in this trace.
+
+    It waits as ordinary Python for the calls inside: so what goes on at the next break does not grow with the depth.
+    """
+    resumed = Counter(goes_on_with(code) for code in trace.calls.codes.values() if is_continuation(code))
+    waiting = Counter([goes_on_with(innermost), *(goes_on_with(s.frame.code) for s in states)])
+    for s in states:
+        code = goes_on_with(s.frame.code)
+        if is_continuation(s.frame.code) and waiting[code] > resumed[code]:
+            return s.frame
+    return None
 
 
 def callers(writer: Writer, states: list[FrameState]) -> str:

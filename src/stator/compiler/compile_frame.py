@@ -18,7 +18,7 @@ from stator.controls.breaks import break_is_error
 from stator.host import collector
 from stator.interp.beginning import refusal
 from stator.interp.trace import Trace
-from stator.report.events import EVENTS, Broke
+from stator.report.events import EVENTS, Broke, Compiled
 from stator.space.signals import BreakHere, DoFirst, NearRecursionLimit, Restart
 from stator.space.value import Raised, Unsupported
 
@@ -50,11 +50,12 @@ class FrameCompiler:
         self.function = function
         self.code = code
         self.args = args
+        self.outcome = Compiled(code, function, args)
 
     def compile(self) -> Entry | None:
         """Make the entry, and put it into the cache; None to run the frame as it is this time."""
         limit = sys.getrecursionlimit()
-        with EVENTS.compiling(self.code) as outcome:
+        with EVENTS.compiling(self.outcome) as outcome:
             try:
                 outcome.entry = self._restarting()
             finally:
@@ -83,7 +84,7 @@ class FrameCompiler:
                 stop_at, reason = e.step, e.brk
                 self._refuse_if_fullgraph(trace, e.brk)
                 if e.brk.whole:
-                    return self._give_up(trace, e.brk.reason)
+                    return self._give_up(trace, e.brk)
                 if restarts == _MAX_RESTARTS:
                     return self._give_up(trace, "it does not trace the same way twice")
             finally:
@@ -96,7 +97,7 @@ class FrameCompiler:
 
     def _new_trace(self, done_first: set[object], stop_at: int, reason: Break | None) -> Trace:
         region, dynamic = self.compile_region, self.compile_region.dynamic
-        return Trace(
+        trace = Trace(
             self.config,
             region,
             region_state=region.pool.state_of(self.code),
@@ -105,6 +106,10 @@ class FrameCompiler:
             stop_at=stop_at,
             stop_reason=reason,
         )
+        if self.outcome.lines is not None:
+            self.outcome.lines.clear()
+            trace.stops.note_lines(self.outcome.lines)
+        return trace
 
     def _attempt(self, trace: Trace) -> Entry | None:
         region, code = self.compile_region, self.code
@@ -121,7 +126,7 @@ class FrameCompiler:
             self._refuse_if_fullgraph(trace, e.brk)
             for callee in trace.stops.overlong:
                 region.give_up(callee, e.brk.reason, [])
-            return self._give_up(trace, e.brk.reason)
+            return self._give_up(trace, e.brk)
         except errors.StatorError as e:
             if not self.config.suppress_errors or region.fullgraph:
                 raise
@@ -131,10 +136,10 @@ class FrameCompiler:
             # A defect of ours, or too deep a structure: nothing has been executed yet.
             failure = trace.breaks.host_error(e, trace.frame)
             self._refuse_if_fullgraph(trace, failure.brk)
-            return self._give_up(trace, failure.brk.reason)
+            return self._give_up(trace, failure.brk)
         entry = make_entry(region, trace, code, residual)
         if broke is not None:
-            EVENTS.broke(Broke(broke, trace.breaks.where(), tuple(trace.breaks.user_stack())))
+            EVENTS.broke(Broke(broke, trace.breaks.where(), trace.breaks.user_stack()))
         return entry
 
     def _run(self, trace: Trace, program: Program, frame: Frame) -> tuple[Residual, Break | None]:
@@ -163,9 +168,9 @@ class FrameCompiler:
             return program.breaks(e.states), e.brk
         return program.returns(result), None
 
-    def _give_up(self, trace: Trace, why: str) -> Entry | None:
+    def _give_up(self, trace: Trace, why: str | Break) -> Entry | None:
         """Frames for which hold the same guards run as ordinary Python."""
-        return self.compile_region.give_up(self.code, why, list(trace.guards.values()))
+        return self.compile_region.give_up(self.code, why, list(trace.guards.values()), trace.breaks.user_stack())
 
     def _refuse_if_fullgraph(self, trace: Trace, brk: Break) -> None:
         if isinstance(brk, errors.ForcedBreak):

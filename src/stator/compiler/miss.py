@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
+from stator import errors
 from stator._core import CodePolicy, Entry, Region, call_with_tracing, set_code_policy
 from stator.bytecode.continuation import is_continuation
 from stator.compiler import mark_models
@@ -33,8 +34,24 @@ mark_models.install()
 opcodes.load()
 
 
-def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[Host]) -> Entry | None:
-    """The frame hook found no entry for this frame: make one, or None to run the frame as it is this time."""
+def on_miss(
+    region: Region, function: FunctionType, code: CodeType, args: list[Host]
+) -> Entry | errors.StatorError | None:
+    """The frame hook found no entry for this frame: make one, or None to run the frame as it is this time.
+
+    What is told to the user is returned, to be raised: the tracer's own frames are not in its traceback.
+    """
+    try:
+        return _entry_for(region, function, code, args)
+    except errors.InternalError:
+        raise
+    except errors.StatorError as e:
+        if region.owner.config.verbose:
+            raise
+        return e.with_traceback(None)
+
+
+def _entry_for(region: Region, function: FunctionType, code: CodeType, args: list[Host]) -> Entry | None:
     compile_region: CompileRegion | None = region.owner
     if is_undermined():
         return None

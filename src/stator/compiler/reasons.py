@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
@@ -10,16 +9,13 @@ from stator._core import Entry
 from stator.guards.base import Change, name_and_place
 from stator.guards.naming import FORWARDERS, Called, names_of
 from stator.guards.source import CallInputs, ItemSource
-from stator.report.stats import STATS, RecompileRecord
+from stator.report.stats import RecompileRecord
 from stator.space.host_types import Host
 
 if TYPE_CHECKING:
     from stator.guards.program import GuardProgram
 
-__all__ = ["reason_for", "told_again", "wrapped"]
-
-#: how many of the latest changes a message tells
-_MOST_TOLD = 4
+__all__ = ["reason_for"]
 
 
 def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -> RecompileRecord:
@@ -30,23 +26,8 @@ def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -
     guard = program.reference.failing(call)
     change = Change("the guards hold now") if guard is None else guard.explain(call, names)
     where = name_and_place(code if names.called is None else names.called.code)
-    return RecompileRecord(where, change.text, "" if guard is None else guard.place(), change.advice)
-
-
-def told_again(reason: RecompileRecord, text: str) -> str:
-    """A text about a function that is compiled no more, with what has changed from call to call."""
-    earlier = [record for record in STATS.recompiles_of(reason.where) if record.reason != reason.reason]
-    told = [*earlier[-_MOST_TOLD + 1 :], reason]
-    lines = [f"{reason.where} {text}"]
-    lines += [f"  - {record.sentence}{f' ({record.count} times)' if record.count > 1 else ''}" for record in told]
-    if reason.hint:
-        lines.append(f"  what helps: {reason.hint}")
-    return "\n".join(wrapped(line) for line in lines)
-
-
-def wrapped(line: str) -> str:
-    """A line of a message, in at most 80 columns where its words allow that."""
-    return textwrap.fill(line, 80, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    line = "" if guard is None else guard.place()
+    return RecompileRecord(where, change.text, line, change.advice, change.was, change.now)
 
 
 def _continued(called: Called, call: CallInputs) -> Called | None:

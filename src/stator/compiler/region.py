@@ -16,14 +16,17 @@ from stator.bytecode.by_code import ByCode
 from stator.bytecode.continuation import is_continuation, unvaried
 from stator.compiler import pool
 from stator.compiler.pool import Pool
-from stator.compiler.reasons import reason_for, told_again, wrapped
+from stator.compiler.reasons import reason_for
 from stator.controls.dynamo_config import under_torchs
 from stator.guards.program import compile_guards
 from stator.interp.policy import runs_whole, worth_tracing
+from stator.report import messages
 from stator.report.events import EVENTS, Broke
 from stator.space.host_types import Host, HostCallable
 
 if TYPE_CHECKING:
+    from traceback import FrameSummary
+
     from stator.config import Config
     from stator.errors import Break
     from stator.guards.base import Guard
@@ -158,8 +161,7 @@ class CompileRegion:
             return True
         reason = reason_for(entries[-1], code, function, args)
         if config.error_on_recompile:
-            text = f"would be compiled again (error_on_recompile): {reason.sentence}"
-            raise errors.RecompileError(wrapped(f"{reason.where} {text}"))
+            raise errors.RecompileError(str(messages.not_again(reason)))
         for name, limit, count in self._limits(code, config):
             if count >= limit:
                 self._limit_reached(code, config, (name, limit), reason)
@@ -189,14 +191,14 @@ class CompileRegion:
             yield "accumulated_recompile_limit", config.accumulated_recompile_limit, count
 
     def _limit_reached(self, code: CodeType, config: Config, limit: tuple[str, int], reason: RecompileRecord) -> None:
-        name, most = limit
-        text = f"was compiled {most} times ({name})"
-        if self.fullgraph or config.fail_on_recompile_limit_hit:
-            raise errors.RecompileLimitError(told_again(reason, f"{text}. What has changed:"))
+        refused = self.fullgraph or config.fail_on_recompile_limit_hit
+        told = messages.limit_reached(reason, limit, refused=refused)
+        if refused:
+            raise errors.RecompileLimitError(str(told))
         self._over_limit.keep(unvaried(code), True)
-        brk = errors.RecompileLimit(reason.where.partition(" (")[0], most, reason.reason)
-        EVENTS.broke(Broke(brk, f"{code.co_filename}:{code.co_firstlineno}"))
-        LOG.warning("%s", told_again(reason, f"{text}, and runs as ordinary Python now. What has changed:"))
+        brk = errors.RecompileLimit(reason.where.partition(" (")[0], limit[1], reason.reason)
+        EVENTS.broke(Broke(brk, messages.place(messages.definition(code)), tuple(told.stack)))
+        LOG.warning("%s", told)
 
     def runs_out(self, code: CodeType) -> None:
         """A trace of the code nests deeper than the program may here."""
@@ -211,13 +213,19 @@ class CompileRegion:
         self._compiled.keep(code, True)
         entry.program.strict = self.own_config.strict
         self.region.add(code, entry)
+        if entry.target is not None:
+            self.pool.keep(self)
 
-    def give_up(self, code: CodeType, why: str, guards: list[Guard]) -> Entry | None:
+    def give_up(
+        self, code: CodeType, why: str | Break, guards: list[Guard], stack: tuple[FrameSummary, ...] = ()
+    ) -> Entry | None:
         """This frame runs as ordinary Python, for arguments like these; its callees may still be traced."""
-        brk = errors.FrameGivenUp(code.co_qualname, why)
+        cause = None if isinstance(why, str) else why
+        brk = errors.FrameGivenUp(code.co_qualname, why if isinstance(why, str) else why.reason)
+        stack = stack or (messages.definition(code),)
         if self.fullgraph:
-            raise brk.error(where=f"{code.co_filename}:{code.co_firstlineno}")
-        EVENTS.broke(Broke(brk, f"{code.co_filename}:{code.co_firstlineno}"))
+            raise brk.error(where=messages.place(messages.definition(code)), user_stack=stack)
+        EVENTS.broke(Broke(brk, messages.place(messages.definition(code)), stack, cause))
         if is_suspendable(code):
             set_code_policy(code, CodePolicy.SKIP)
             return None
@@ -241,7 +249,8 @@ class CompileRegion:
         seen = self.state_of(code).setdefault("left to", set())
         if other not in seen and (code is self.root or worth_tracing(code)):
             seen.add(other)
-            EVENTS.broke(Broke(brk, f"{code.co_filename}:{code.co_firstlineno}"))
+            at = messages.definition(code)
+            EVENTS.broke(Broke(brk, messages.place(at), (at,)))
         return None if is_continuation(code) else ALONE
 
     def codes(self) -> list[CodeType]:

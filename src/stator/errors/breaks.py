@@ -6,6 +6,7 @@ from stator.errors.catalogue import Break
 
 __all__ = [
     "AutogradCall",
+    "BackendFailed",
     "CachedFunction",
     "CollectiveCall",
     "DataDependentBranch",
@@ -34,6 +35,7 @@ __all__ = [
     "PrintOfTensor",
     "RandomStateAccess",
     "RecompileLimit",
+    "Recompiled",
     "SequenceTooLong",
     "SuspendedCoroutine",
     "TraceTooLong",
@@ -514,3 +516,25 @@ class SequenceTooLong(Break):
     template = "a sequence of {count} items is used item by item"
     hint = "use a tensor, or make the sequence outside the compiled function and pass it on unread"
     count: int
+
+
+class Recompiled(Break):
+    """A function is compiled again, since something that it used has changed."""
+
+    code = "SB0601"
+    title = "compiled again"
+    template = "{function} is compiled again: {change}"
+    hint = "if it varies from call to call, keep it out of the compiled function, or make it a tensor"
+    function: str
+    change: str
+
+
+class BackendFailed(Break):
+    """The backend raised, or did not return a callable."""
+
+    code = "SB0602"
+    title = "the backend failed"
+    template = "backend '{backend}' {why}"
+    hint = 'compile with backend="eager", then "aot_eager": the first one that fails has the defect'
+    backend: str
+    why: str

@@ -5,6 +5,7 @@ the reason. A page `pages/<code>.md` says all about a kind: what its class is ma
 `tools/breaks` writes the module `breaks`; and at length what happened, which `stator why CODE` prints.
 
     SB01xx  calls and objects   SB02xx  tensors and data   SB03xx  asked for   SB04xx  frames   SB05xx  limits
+    SB06xx  no breaks: what happens to what has been compiled
 """
 
 from __future__ import annotations

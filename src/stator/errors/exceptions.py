@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import ClassVar
 
+from stator.errors.message import Message, place
 from stator.errors.torchs import Joinable
+
+_NOT_MADE = "the call is not made, as no break is allowed here (fullgraph=True)"
 
 
 class StatorError(Joinable):
@@ -22,6 +26,7 @@ class ConfigError(StatorError, ValueError):
 class BackendError(StatorError):
     """A backend raised, or returned something that is not callable; `__cause__` holds what it raised."""
 
+    code: ClassVar[str] = "SB0602"
     torchs_name = "BackendCompilerFailed"
 
     def __init__(self, message: str, *, backend: str = "") -> None:
@@ -38,12 +43,14 @@ class UnknownBackendError(BackendError):
 class RecompileLimitError(StatorError):
     """A code object would be compiled more often than allowed, and falling back to eager was not wanted."""
 
+    code: ClassVar[str] = "SB0501"
     torchs_name = "FailOnRecompileLimitHit"
 
 
 class RecompileError(StatorError):
     """A frame would be compiled again, and `error_on_recompile` forbids it."""
 
+    code: ClassVar[str] = "SB0601"
     torchs_name = "RecompileError"
 
 
@@ -98,23 +105,13 @@ class GraphBreakError(StatorError):
         self.code = code
         self.reason = reason
         self.user_stack = tuple(user_stack)
-        self.where = where or _place(self.user_stack)
+        self.where = where or (place(self.user_stack[-1]) if self.user_stack else "")
         self.hint = hint
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterable[str]:
-        yield f"{self.code}: {self.reason}"
-        if self.where:
-            yield f"  at: {self.where}"
-        if self.hint:
-            yield f"  hint: {self.hint}"
-        yield f"  more: stator why {self.code}"
-        if self.user_stack:
-            yield ""
-            yield "The user's stack, innermost call last:"
-            yield "".join(traceback.format_list(list(self.user_stack))).rstrip("\n")
+        file, _, line = self.where.rpartition(":")
+        stack = self.user_stack or ((traceback.FrameSummary(file, int(line), ""),) if line.isdigit() else ())
+        return str(Message(self.code, self.reason, stack, meanwhile=_NOT_MADE, hint=self.hint))
 
     def __reduce__(self) -> tuple[object, ...]:
         # The default would lose the keyword arguments; errors cross process boundaries in test runners.
@@ -144,7 +141,3 @@ def _rebuild(
     user_stack: tuple[traceback.FrameSummary, ...],
 ) -> GraphBreakError:
     return cls(code, reason, where=where, hint=hint, user_stack=user_stack)
-
-
-def _place(stack: tuple[traceback.FrameSummary, ...]) -> str:
-    return f"{stack[-1].filename}:{stack[-1].lineno}" if stack else ""

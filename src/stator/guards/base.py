@@ -19,10 +19,15 @@ Where = str | tuple[CodeType, int] | None
 
 
 class Change(NamedTuple):
-    """How a call differs from what was assumed: one sentence in the program's words, and what to do about it."""
+    """How a call differs from what was assumed: one sentence in the program's words, and what to do about it.
+
+    `was` and `now` are the two values, where the sentence is about one thing that has another value.
+    """
 
     text: str
     advice: str = ""
+    was: str = ""
+    now: str = ""
 
 
 #: the kinds of guards, by their operations

@@ -62,8 +62,8 @@ class TypeIs(_OneSource[type]):
         was, now = (short_name(cls.__qualname__) for cls in (self.expected, type(obj)))
         if was == now:
             return _other_than_before(names.quoted(self.source), f"the class {now}")
-        return Change(
-            f"{names.quoted(self.source)} was {with_article(was)}, is {show(obj) if obj is None else with_article(now)}"
+        return _was_and_is(
+            names.quoted(self.source), with_article(was), show(obj) if obj is None else with_article(now)
         )
 
     def __str__(self) -> str:
@@ -118,7 +118,8 @@ class Length(_OneSource[int]):
         return bool(raw_length(obj) == self.expected)
 
     def changed(self, names: Names, obj: object) -> Change:
-        return Change(f"{names.quoted(self.source)} had {_elements(self.expected)}, has {_elements(raw_length(obj))}")
+        was, now = _elements(self.expected), _elements(raw_length(obj))
+        return Change(f"{names.quoted(self.source)} had {was}, has {now}", "", was, now)
 
     def lower(self) -> tuple[int, object]:
         return self.expected, None
@@ -494,7 +495,7 @@ class GlobalState(Guard):
 
 
 def _was_and_is(name: str, was: str, now: str) -> Change:
-    return _other_than_before(name, now) if was == now else Change(f"{name} was {was}, is {now}")
+    return _other_than_before(name, now) if was == now else Change(f"{name} was {was}, is {now}", "", was, now)
 
 
 def _other_than_before(name: str, what: str) -> Change:

@@ -92,6 +92,8 @@ class Source:
     #: whether it leads to the same object in every call
     is_constant: ClassVar[bool] = False
     base: Source | None
+    #: the paths that it is loaded from besides
+    others: tuple[Source, ...] = ()
 
     def __init_subclass__(cls) -> None:
         """Registers a kind: a class that names the operation it is loaded by."""

@@ -100,9 +100,9 @@ class _Lowering:
         if known is not None:
             return known
         for step in self._missing(source):
-            base = () if step.base is None else (self.registers[step.base],)
+            bases = () if step.base is None else (self.registers[step.base], *map(self.register, step.others))
             index, operand = step.lower()
-            self.instructions.append((step.op, base, index, operand))
+            self.instructions.append((step.op, bases, index, operand))
             self.registers[step] = len(self.registers)
         return self.registers[source]
 

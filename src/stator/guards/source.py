@@ -441,23 +441,33 @@ class WeakrefSource(_Step):
 
 
 class CallSource(Source):
-    """``fn(base)``, a Python function; for what no other step can do.  ``{}`` in ``text`` is the base's path."""
+    """``fn(base, *others)``, a Python function; for what no other step can do.
 
-    __slots__ = ("fn", "text")
+    ``{}`` in ``text`` is the base's path, ``{1}`` that of the first of the others.
+    """
+
+    __slots__ = ("fn", "others", "text")
     op = "CALL"
     is_repeatable = False
     base: Source
-    fn: Callable[[Any], object]
+    fn: Callable[..., object]
     text: str
 
-    def __new__(cls, fn: Callable[[Any], object], base: Source, text: str) -> CallSource:
-        return interned((cls, id(fn), base, text), base=base, fn=fn, text=text)  # type: ignore[no-any-return]
+    def __new__(cls, fn: Callable[..., object], base: Source, text: str, *others: Source) -> CallSource:
+        key = (cls, id(fn), base, text, others)
+        return interned(key, base=base, others=others, fn=fn, text=text)  # type: ignore[no-any-return]
 
     def fetch(self, base: object, call: CallInputs) -> object:
         try:
-            return self.fn(base)
+            return self.fn(base, *map(call.get, self.others))
         except Exception as error:
             raise LoadError(f"{self.expr()}: {type(error).__name__}: {error}") from None
+
+    def expr(self, called: Callable[[Source], str | None] | None = None) -> str:
+        text = super().expr(called)
+        for number, other in enumerate(self.others, 1):
+            text = text.replace(f"{{{number}}}", other.expr(called))
+        return text
 
     def step(self, base: str) -> str:
         return self.text.replace("{}", base) if "{}" in self.text else f"{self.text}({base})"
@@ -466,7 +476,7 @@ class CallSource(Source):
         return 0, self.fn
 
     def fields(self) -> tuple[object, ...]:
-        return self.fn, self.base, self.text
+        return self.fn, self.base, self.text, *self.others
 
 
 def asked(function: Callable[[], object], text: str) -> Source:

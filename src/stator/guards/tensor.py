@@ -54,11 +54,12 @@ class TensorSpec:
         """Is the object a tensor as expected?"""
         return self.difference(tensor) is None
 
-    def difference(self, tensor: object, name: str = "it") -> tuple[str, str] | None:
-        """The first thing in which the object is not as expected, and what to do about it; None if there is none."""
+    def difference(self, tensor: object, name: str = "it") -> tuple[str, ...] | None:
+        """The first thing in which the object is not as expected, and what to do about it, with the two values where
+        there are two; None if there is no difference: the fields of a `Change`."""
         if type(tensor) is not self.cls:
             now = repr(tensor) if tensor is None else f"a {type(tensor).__qualname__}"
-            return f"`{name}` was a {self.cls.__qualname__}, is {now}", ""
+            return f"`{name}` was a {self.cls.__qualname__}, is {now}", "", f"a {self.cls.__qualname__}", now
         assert self.read is not None
         facts = self.read(tensor)
         for what in ("dtype", "device", "layout"):
@@ -67,6 +68,8 @@ class TensorSpec:
                 return (
                     f"the {what} of `{name}` was {was}, is {now}",
                     f"convert `{name}` before the call to share one graph",
+                    str(was),
+                    str(now),
                 )
         if facts.requires_grad != self.requires_grad:
             text = f"`{name}` {'requires' if facts.requires_grad else 'no longer requires'} gradients"
@@ -79,6 +82,8 @@ class TensorSpec:
             return (
                 f"the strides of `{name}` were {_dims(self.strides)}, are {facts.strides}",
                 f"pass `{name}.contiguous()` to share one graph",
+                _dims(self.strides),
+                str(facts.strides),
             )
         if facts.extra != self.extra:
             return f"`{name}` was {_words(self.extra)}, is {_words(facts.extra)}", ""
@@ -95,15 +100,15 @@ def _match(dims: tuple[int, ...] | None, expected: tuple[Dim, ...]) -> bool:
     return all(e is None or n == e for n, e in zip(dims, expected, strict=True))
 
 
-def _size_change(name: str, was: tuple[Dim, ...], now: tuple[int, ...]) -> tuple[str, str]:
+def _size_change(name: str, was: tuple[Dim, ...], now: tuple[int, ...]) -> tuple[str, ...]:
+    shapes = (_dims(was), str(now))
     if len(was) != len(now):
-        return f"the number of dimensions of `{name}` was {len(was)}, is {len(now)}", ""
+        return f"the number of dimensions of `{name}` was {len(was)}, is {len(now)}", "", *shapes
     dims = [dim for dim, size in enumerate(was) if size not in (None, now[dim])]
     changes = [f"size {dim} of `{name}` was {was[dim]}, is {now[dim]}" for dim in dims]
     given = dims[0] if len(dims) == 1 else dims
-    return "; ".join(
-        changes
-    ), f"stator.mark_dynamic({name}, {given}) before the first call makes one graph for all sizes"
+    advice = f"stator.mark_dynamic({name}, {given}) before the first call makes one graph for all sizes"
+    return "; ".join(changes), advice, *shapes
 
 
 def _kind(keys: int, other: int) -> str:

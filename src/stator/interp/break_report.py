@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import traceback
 from types import CodeType
 from typing import TYPE_CHECKING
 
 from stator import errors
+from stator.errors.message import place
 from stator.interp.policy import is_library
 from stator.space.value import Unsupported
 
@@ -21,8 +23,8 @@ class BreakReport:
 
     def __init__(self, verbose: bool) -> None:
         self._verbose = verbose
-        #: code and line of each frame, innermost first
-        self.stack: list[tuple[CodeType, int]] = []
+        #: code and instruction of each frame, innermost first
+        self.stack: list[tuple[CodeType, Instr]] = []
         self.host_failure: Exception | None = None
 
     def note_site(self, frame: Frame, instr: Instr) -> None:
@@ -31,8 +33,7 @@ class BreakReport:
             return
         at: Frame | None = frame
         while at is not None:
-            line = instr.line if at is frame else at.line()
-            self.stack.append((at.code, line or at.code.co_firstlineno))
+            self.stack.append((at.code, instr if at is frame else at.instrs[max(at.index - 1, 0)]))
             at = at.parent
 
     def host_error(self, error: Exception, frame: Frame | None) -> Unsupported:
@@ -49,12 +50,21 @@ class BreakReport:
         """`file.py:12` of the innermost frame."""
         if not self.stack:
             return "?"
-        code, line = self.stack[0]
-        return f"{code.co_filename}:{line}"
+        return place(_summary(*self.stack[0]))
 
-    def user_stack(self) -> list[traceback.FrameSummary]:
-        """The user's stack, outermost first."""
-        return [traceback.FrameSummary(code.co_filename, line, code.co_name) for code, line in reversed(self.stack)]
+    def user_stack(self) -> tuple[traceback.FrameSummary, ...]:
+        """The user's stack, outermost first; with frames of libraries if there are no others, or all are wanted."""
+        frames = self.stack if self._verbose else [entry for entry in self.stack if not is_library(entry[0])]
+        return tuple(_summary(*entry) for entry in reversed(frames or self.stack))
+
+
+def _summary(code: CodeType, instr: Instr) -> traceback.FrameSummary:
+    """A frame as tracebacks show it, with the columns of the instruction."""
+    line = instr.line or code.co_firstlineno
+    first, last, start, end = next(itertools.islice(code.co_positions(), instr.offset >> 1, None))
+    if first != line:
+        return traceback.FrameSummary(code.co_filename, line, code.co_name)
+    return traceback.FrameSummary(code.co_filename, line, code.co_name, end_lineno=last, colno=start, end_colno=end)
 
 
 def users_line(frame: Frame) -> tuple[CodeType, int] | None:

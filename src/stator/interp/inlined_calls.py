@@ -34,8 +34,9 @@ class InlinedCalls:
 
     def inline(self, function: FunctionValue, bound: dict[str, Value], in_tail_position: bool) -> Value:
         """Run a frame inside this trace; in tail position its result goes onto the caller's stack as it is."""
-        if GIVEN_UP and function.code in GIVEN_UP:
-            raise Unsupported(errors.FrameGivenUp(function.qualname, "its first instruction cannot be traced"))
+        given_up = GIVEN_UP.find(function.code) if GIVEN_UP else None
+        if given_up is not None:
+            raise Unsupported(errors.FrameGivenUp(function.qualname, given_up))
         suspendable = is_suspendable(function.code)
         frame = Frame(
             self._trace,

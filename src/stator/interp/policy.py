@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
+from stator._core import CodePolicy, set_code_policy
 from stator.bytecode.by_code import ByCode
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -36,8 +37,14 @@ NO_MACHINERY: set[str] = set()
 OTHERS_AT_WORK: list[Callable[[], str | None]] = []
 #: the same of what has begun inside of a compiled call: such a call may begin while it is at work
 BEGUN_INSIDE: list[Callable[[], str | None]] = []
-#: continuations that begin at an instruction which can neither be traced nor left out: they run as ordinary Python
-GIVEN_UP = ByCode[bool]()
+#: continuations that run as ordinary Python, and why; what they call may be traced
+GIVEN_UP = ByCode[str]()
+
+
+def give_up_on(continuation: CodeType, why: str) -> None:
+    """The continuation runs as ordinary Python from now on, and what it calls may be traced."""
+    set_code_policy(continuation, CodePolicy.SKIP)
+    GIVEN_UP.keep(continuation, why)
 
 
 def other_at_work(*, inside: bool = False) -> str | None:
@@ -86,7 +93,11 @@ def worth_tracing(code: CodeType) -> bool:
 
 def is_library(code: CodeType) -> bool:
     """Whether code is the standard library's, or in one of `SKIPPED`: no line that a user would look at."""
-    name = code.co_filename
+    return is_library_file(code.co_filename)
+
+
+def is_library_file(name: str) -> bool:
+    """The same of a file."""
     if name.startswith(tuple(SKIPPED)):
         return True
     return name.startswith(_STDLIB) and not any(part in name for part in _SITE) and os.sep + "test" + os.sep not in name

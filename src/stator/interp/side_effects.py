@@ -12,6 +12,7 @@ from stator.space.identity.aliasing import separate_changed
 from stator.space.identity.reachability import noticing
 
 if TYPE_CHECKING:
+    from stator.guards.source import Source
     from stator.space.interfaces import Writer
     from stator.space.value import Value
 
@@ -23,6 +24,8 @@ class Effects:
         #: counts the changes, so that one can tell whether a stretch of the program made any
         self.count = 0
         self._mutated: dict[int, Value] = {}
+        #: where the program assigns, to an attribute or under a string
+        self.assigned: list[Source] = []
         #: what the mutated objects held before the trace that notices its end
         self._noticing: dict[int, list[Host]] = {}
         self._deferred: list[tuple[Host, list[Value], dict[str, Value]]] = []

@@ -35,6 +35,8 @@ class Stops:
         self._reason = reason
         self._limit = trace.config.trace_step_limit
         self._items = 0
+        self._settles = False
+        self._lines: set[tuple[str, int]] | None = None
         #: the step at which the interpreter asks; 0: before the next instruction
         self.next = at or self._limit
         #: where the trace was too long: the code of the inlined calls that will not be traced by themselves either
@@ -42,15 +44,24 @@ class Stops:
 
     def soon(self) -> None:
         """Something is to be looked at before the next instruction."""
-        self.next = 0
+        self.next, self._settles = 0, True
+
+    def note_lines(self, lines: set[tuple[str, int]]) -> None:
+        """From now on, file and line of each instruction are added to these."""
+        self.next, self._lines = 0, lines
 
     def reached(self, instr: Instr) -> None:
         """The step `next` has come: do what is to be done before the instruction, or end the trace."""
         trace = self._trace
         if not self.next:
             planned = self._at if self._at >= trace.steps else self._limit
-            self.next = planned
-            trace.finalizers.settle(can_break_before(trace.frame, instr))
+            if self._lines is None:
+                self.next = planned
+            else:
+                self._lines.add((trace.frame.code.co_filename, instr.line or 0))
+            if self._settles:
+                self._settles = False
+                trace.finalizers.settle(can_break_before(trace.frame, instr))
             if trace.steps < planned:
                 return
         if trace.steps >= self._limit:
@@ -62,7 +73,7 @@ class Stops:
             self._at += 1
             return
         if trace.steps == self._at:
-            self.next = self._limit
+            self.next = 0 if self._lines is not None else self._limit
             raise Unsupported(self._reason)
 
     def count_item(self, cost: int = 1) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import linecache
 import threading
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 from stator.bytecode.by_code import ByCode
 from stator.controls import logs
+from stator.report.source_lines import line_at
 
 #: recompilations, and kinds of graph breaks, that are remembered: the last ones
 _MOST_RECORDS = 10_000
@@ -42,6 +42,8 @@ class RecompileRecord:
         reason: what has changed, in one sentence with the program's names.
         line: "file.py:line" of the user's code that depends on it; "" where no single line does.
         hint: what to do about it, where that is known.
+        was: the value that was there, where the reason is that one thing has another; else "".
+        now: the value that is there.
         count: how often.
     """
 
@@ -49,6 +51,8 @@ class RecompileRecord:
     reason: str
     line: str = ""
     hint: str = ""
+    was: str = ""
+    now: str = ""
     count: int = 1
 
     @property
@@ -57,13 +61,8 @@ class RecompileRecord:
         return f"{self.reason}; needed at {self.line}" if self.line else self.reason
 
     def __str__(self) -> str:
-        code = linecache.getline(*_split(self.line)).strip() if self.line else ""
+        code = line_at(self.line)
         return "\n    ".join(filter(None, (f"{self.where}: {self.sentence}", code, self.hint)))
-
-
-def _split(line: str) -> tuple[str, int]:
-    file, _, number = line.rpartition(":")
-    return file, int(number)
 
 
 _Record = TypeVar("_Record", BreakRecord, RecompileRecord)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,13 @@ class DeferredStr(Value):
             found += (function(*hosts), text)
         return "".join(found)
 
+    def select(self, space: Space, container: Value, read: HostCallable) -> Value | None:
+        if len(self.pieces) != 1:
+            return None
+        function, (number, *options) = self.pieces[0]
+        known = tuple([option.as_host(space) for option in options])
+        return number.select(space, container, _read_by_text(read, function, known, *self.texts))
+
     def describe(self) -> str:
         return "text that is known when the graph has run"
 
@@ -50,6 +58,12 @@ class DeferredStr(Value):
             shown += (_call(writer, *piece), writer.const(text))
         shown = [part for part in shown if part != "''"]
         return writer.assign("text", shown[0] if len(shown) == 1 else f"''.join(({', '.join(shown)}))")
+
+
+@functools.lru_cache(1024)
+def _read_by_text(read: HostCallable, function: HostCallable, options: tuple[Host, ...], *around: str) -> HostCallable:
+    """What reads by the text of a number; one function for equal ones, as sources are interned by it."""
+    return lambda container, number: read(container, function(number, *options).join(around))
 
 
 class DeferredNumber(Value):

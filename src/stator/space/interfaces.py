@@ -101,6 +101,7 @@ class SideEffects(Protocol):
 
     count: int
     witness: list[Value] | None
+    assigned: list[Source]
 
     def witnessed(self) -> AbstractContextManager[list[Value]]:
         """A list of all that changes meanwhile, also of what the traced program has made."""

@@ -321,7 +321,7 @@ class Operators(Space):
                 raise self.error(TypeError, f"__bool__ should return bool, returned {result.type_name(self)}")
             return bool(self.decide(result))
         if self.special(value, "__len__") is not None:
-            return bool(self.decide(self.len(value)))
+            return self.truth(self.len(value))
         return True
 
     def len(self, value: Value) -> Value:

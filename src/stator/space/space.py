@@ -58,6 +58,9 @@ class Space(ABC):
     def has_changed(self, host: Any) -> bool: ...
 
     @abstractmethod
+    def symbol(self, host: Any, source: Source) -> Value | None: ...
+
+    @abstractmethod
     def guard_type(self, host: Any, source: Source) -> type: ...
 
     @abstractmethod

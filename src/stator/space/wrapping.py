@@ -65,10 +65,9 @@ class Wrapping(Space):
         cls = type(host)
         if cls in LITERALS:
             if not source.is_constant:
-                for hook in LITERAL_HOOKS:
-                    symbol = hook(self.trace, host, source)
-                    if symbol is not None:
-                        return symbol
+                symbol = self.symbol(host, source)
+                if symbol is not None:
+                    return symbol
                 self.trace.guard(IdIs(source, host) if host is None else Equals(source, _equal(host)))
             return Constant(host, source)
         if is_immutable(cls):
@@ -87,6 +86,10 @@ class Wrapping(Space):
         self._by_id[id(host)] = value
         self._kept.append(host)
         return value
+
+    def symbol(self, host: Host, source: Source) -> Value | None:
+        """A symbol for a number that has varied from trace to trace; None where it is to be known."""
+        return next((found for hook in LITERAL_HOOKS if (found := hook(self.trace, host, source)) is not None), None)
 
     def has_changed(self, host: Host) -> bool:
         """Whether the trace has changed an existing list, dict or set, as far as it has met it."""

@@ -175,7 +175,8 @@ class DictValue(DictBase):
     # -- slots ------------------------------------------------------------------------------------------------------
 
     def tp_len(self, space: Space) -> Value:
-        return space.fresh(self.table.size(space))
+        varying = self.table.varying_size(space)
+        return space.fresh(self.table.size(space)) if varying is None else varying
 
     def tp_contains(self, space: Space, key: Value, /) -> Value:
         return bool_value(self.table.locate(space, space.key_as(key, DICT_KEY)) is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar, Self
 
+from stator.guards.raw import ABSENT, dict_get
 from stator.guards.source import Source
 from stator.models.classes.instance import held_attributes
 from stator.models.containers.dict_table import Table, key_error
@@ -17,6 +18,14 @@ __all__ = ["DICT_KEY", "DictBase"]
 
 #: what an error for an unhashable key calls it
 DICT_KEY = "dict key"
+
+
+def item_under(mapping: dict[Host, Host], key: Host) -> Host:
+    """The item of an existing dict, whatever its `__missing__` does."""
+    found = dict_get(mapping, key)
+    if found is ABSENT:
+        raise KeyError(key)
+    return found
 
 
 class DictBase(ExtensibleValue):
@@ -54,7 +63,12 @@ class DictBase(ExtensibleValue):
 
     def find(self, space: Space, key: Value) -> Value | None:
         """`dict.get` as a host function: None where the key is missing."""
-        entry = self.table.locate(space, space.key_as(key, DICT_KEY))
+        table, key = self.table, key.force()
+        if table.source is not None and not table.complete and not table.overlay:
+            selected = key.select(space, self, item_under)
+            if selected is not None:
+                return selected
+        entry = table.locate(space, space.key_as(key, DICT_KEY))
         return None if entry is None else entry.item
 
     def pairs(self, space: Space) -> list[tuple[Value, Value]]:

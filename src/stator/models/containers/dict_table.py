@@ -200,6 +200,14 @@ class Table:
             return size
         return len(self.finish(space))
 
+    def varying_size(self, space: Space) -> Value | None:
+        """The size of an existing dict, as a symbol if it varies and nobody has asked for all entries."""
+        if self.complete or self.overlay:
+            return None
+        assert self.host is not None
+        assert self.source is not None
+        return space.symbol(dict.__len__(self.host), CallSource(dict.__len__, self.source, "len"))
+
     def finish(self, space: Space) -> dict[Host, Entry]:
         """The entries, all of them, in order; keys and order of an existing dict are guarded."""
         if self.complete:
@@ -258,6 +266,8 @@ class Table:
     def put(self, space: Space, key: Host, key_value: Value, item: Value) -> None:
         """`d[key] = item`."""
         key = self._grounded(space, key)
+        if self.source is not None and type(key) is str:
+            space.trace.effects.assigned.append(self.item_source(key))
         if not self.complete and self._direct(key):
             self._put_overlay(key, key_value, item)
             return

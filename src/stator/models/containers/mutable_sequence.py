@@ -11,7 +11,7 @@ from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.protocol import NONE
 from stator.space.space import Space
-from stator.space.value import NotKnown, Value
+from stator.space.value import Constant, NotKnown, Value
 
 __all__ = ["MutableSequence"]
 
@@ -70,6 +70,16 @@ class MutableSequence(Sequence):
         if self.cls is not self.kind:
             raise NotKnown(self)
         return self.host_items(space)
+
+    def varying_length(self, space: Space) -> Value | None:
+        before = super().varying_length(space)
+        if before is None or not self._tail:
+            return before
+        return space.binary("+", before, Constant(len(self._tail))) if self.kind is list else None
+
+    def _last(self, space: Space, distance: int) -> Value | None:
+        added = len(self._tail)
+        return self._tail[-distance] if distance <= added else super()._last(space, distance - added)
 
     # -- methods ----------------------------------------------------------------------------------------------------
 

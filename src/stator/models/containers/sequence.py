@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterable
 from typing import ClassVar, Self
 
 from stator import errors
 from stator.guards.guard import Distinct, Length
-from stator.guards.source import ConstSource, ItemSource, Source
+from stator.guards.source import CallSource, ConstSource, ItemSource, Source
 from stator.host.version_facts import SEARCHES_SHOW_THE_ITEM
 from stator.host.words import error_words
 from stator.models.classes.instance import held_attributes
@@ -64,6 +65,12 @@ def slice_of(space: Space, key: Value) -> slice:
     return slice(start, slice_index(space, parts["stop"], None), step)
 
 
+@functools.cache
+def _reader(read: Callable[[Host, int], Host], index: int) -> Callable[[Host], Host]:
+    """What reads the item at an index; one function for each, as sources are interned by it."""
+    return lambda sequence: read(sequence, index)
+
+
 class Sequence(ExtensibleValue):
     """A list, tuple or deque. `items` of an existing one is built, and its length guarded, at the first use.
 
@@ -103,6 +110,11 @@ class Sequence(ExtensibleValue):
     def held(self) -> Iterable[Value]:
         items = self._items or ()
         return items if self._attrs is None and not self._slots else (*items, *held_attributes(self))
+
+    @property
+    def changed(self) -> bool:
+        """Whether the traced program has changed this existing one."""
+        return False
 
     @property
     def slots(self) -> dict[Host, Value | None]:
@@ -152,6 +164,20 @@ class Sequence(ExtensibleValue):
             return items[index]
         return None
 
+    def from_end(self, space: Space, distance: int) -> Value | None:
+        """The item at a distance from the end, or None beyond the front."""
+        if self.varying_length(space) is not None:
+            return self._last(space, distance)
+        items = self.items
+        return items[-distance] if distance <= len(items) else None
+
+    def _last(self, space: Space, distance: int) -> Value | None:
+        assert self.source is not None
+        if distance > self.kind.__len__(self.host):
+            return None
+        read = _reader(self.kind.__getitem__, -distance)
+        return space.wrap(read(self.host), CallSource(read, self.source, f"{{}}[{-distance}]"))
+
     def unpack(self, space: Space) -> list[Value]:
         return list(self.items)
 
@@ -173,12 +199,12 @@ class Sequence(ExtensibleValue):
         key = key.force()
         if is_slice(key):
             return self.build(self.items[slice_of(space, key)])
+        if self.source is not None and not self.changed:
+            selected = key.select(space, self, self.kind.__getitem__)
+            if selected is not None:
+                return selected
         index = self.position(space, key)
-        if index >= 0:
-            found = self.item(index)
-        else:
-            items = self.items
-            found = items[index] if index >= -len(items) else None
+        found = self.item(index) if index >= 0 else self.from_end(space, -index)
         if found is None:
             raise space.error(IndexError, f"{self.kind.__name__} index out of range")
         return found
@@ -196,7 +222,16 @@ class Sequence(ExtensibleValue):
         return index
 
     def tp_len(self, space: Space) -> Value:
-        return Constant(len(self.items))
+        varying = self.varying_length(space)
+        return Constant(len(self.items)) if varying is None else varying
+
+    def varying_length(self, space: Space) -> Value | None:
+        """The length of an existing one, as a symbol if it varies and nobody has asked for all items."""
+        source = self.source
+        if self._items is not None or source is None or source.is_constant:
+            return None
+        count = self.kind.__len__
+        return space.symbol(count(self.host), CallSource(count, source, "len"))
 
     def tp_add(self, space: Space, other: Value, /) -> Value:
         other = other.force()

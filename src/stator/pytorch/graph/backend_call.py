@@ -13,6 +13,7 @@ from stator.pytorch.graph.node_meta import NodeMeta
 from stator.pytorch.shapes.assertions import insert_asserts
 from stator.pytorch.shapes.unbacked import break_where_made
 from stator.report.events import EVENTS, Called
+from stator.report.messages import backend_failed
 from stator.report.stats import STATS
 
 if TYPE_CHECKING:
@@ -72,15 +73,19 @@ def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Trac
         raise
     except Exception as e:
         break_where_made(recorder, e)
-        raise BackendError(f"backend {name!r} failed: {type(e).__name__}: {e}", backend=name) from e
+        raise _failure(recorder, name, f"failed: {type(e).__name__}: {e}") from e
     finally:
         seconds = time.perf_counter() - started
         STATS.backend_seconds += seconds
         EVENTS.called(Called(name, gm, seconds))
         _release_examples(gm, show=not getattr(backend, "keeps_order", False))
     if not callable(compiled):
-        raise BackendError(f"backend {name!r} returned {type(compiled).__name__}, which is not callable", backend=name)
+        raise _failure(recorder, name, f"returned {type(compiled).__name__}, which is not callable")
     return compiled
+
+
+def _failure(recorder: Recorder, backend: str, why: str) -> BackendError:
+    return BackendError(str(backend_failed(backend, why, recorder.trace.root.code)), backend=backend)
 
 
 def _name(recorder: Recorder) -> str:

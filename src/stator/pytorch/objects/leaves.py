@@ -57,7 +57,7 @@ class LeafMaker:
     """Makes an empty leaf: called with the other inputs of a graph, once for each call of it.
 
     Args:
-        sizes: the sizes and the strides, or what computes them from a tensor.
+        sizes: the sizes and the strides, or what computes them from other inputs.
     """
 
     def __init__(self, cls: type, data: TensorValue, requires_grad: bool, sizes: Sizes) -> None:
@@ -66,16 +66,16 @@ class LeafMaker:
         self.options = _options(data)
         self.requires_grad = requires_grad
 
-    def __call__(self, tensor: Any) -> torch.Tensor:
-        sizes = self.sizes(tensor) if callable(self.sizes) else self.sizes
+    def __call__(self, *inputs: Any) -> torch.Tensor:
+        sizes = self.sizes(*inputs) if callable(self.sizes) else self.sizes
         dims = len(sizes) // 2
         with torch.inference_mode(False), torch.no_grad():
             made = torch.empty_strided(sizes[:dims], sizes[dims:], **self.options)
         return internals.make_subclass(self.cls, made, self.requires_grad)
 
 
-#: the sizes and the strides of a tensor, or what computes them from another
-Sizes: TypeAlias = Callable[[torch.Tensor], tuple[int, ...]] | tuple[int, ...]
+#: the sizes and the strides of a tensor, or what computes them
+Sizes: TypeAlias = Callable[..., tuple[int, ...]] | tuple[int, ...]
 
 
 def _input(recorder: Recorder, cls: type, data: TensorValue, wanted: bool) -> TensorValue:
@@ -88,8 +88,8 @@ def _input(recorder: Recorder, cls: type, data: TensorValue, wanted: bool) -> Te
     found = computed_sizes(recorder, numbers)
     if found is None:
         raise Unsupported(errors.NewLeaf("making a tensor that requires gradients, of sizes that are computed,"))
-    base, sizes = found
-    leaf.source = CallSource(LeafMaker(cls, data, wanted, sizes), base, "leaf like")
+    sizes, sources = found
+    leaf.source = CallSource(LeafMaker(cls, data, wanted, sizes), sources[0], "leaf like", *sources[1:])
     return leaf
 
 

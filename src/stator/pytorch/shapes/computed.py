@@ -7,14 +7,15 @@ CPython itself computes them, so they are what the program would get, and any pu
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator.guards.guard import Equals
-from stator.guards.intern import CallInputs
 from stator.guards.source import CallSource, Source
 from stator.pytorch.fake.metadata import expression_of, hint_of, is_symbol
 from stator.pytorch.shapes.dynamism import is_fixed
@@ -25,9 +26,8 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function, Host, Number
     from stator.space.space import Space
 
-__all__ = ["compute_again", "computed_sizes"]
+__all__ = ["compute_again", "computed_sizes", "selected"]
 
-_NO_CALL = CallInputs(None, ())
 _PAST_64_BITS = 1 << 63
 
 
@@ -41,14 +41,20 @@ class _Formula:
 
     def call(self, function: Function, args: Sequence[Any]) -> str:
         """A call of a function; raises NotKnown where an argument isn't made of existing numbers."""
-        name = self.functions.setdefault(function, f"f{len(self.functions)}")
-        return f"{name}({', '.join(map(self._number, args))})"
+        return f"{self._function(function)}({', '.join(map(self.number, args))})"
 
-    def _number(self, value: Any) -> str:
+    def _function(self, function: Function) -> str:
+        return self.functions.setdefault(function, f"f{len(self.functions)}")
+
+    def item(self, read: Function, container: Source, key: Value) -> str:
+        """What `read` finds in a container by a number."""
+        return f"{self._function(read)}({self.name(container)}, {self.number(key)})"
+
+    def number(self, value: Any) -> str:
         if not value.symbolic:
             return _shown(value)
         if value.source is not None:
-            return self._name(value.source)
+            return self.name(value.source)
         node = value._node
         if node is None or node.op != "call_function":
             return self.expression(value.number, value)
@@ -70,20 +76,24 @@ class _Formula:
         for symbol, known in zip(symbols, found, strict=True):
             if known is None or known.source is None:
                 raise NotKnown(value)
-            names[symbol.name] = self._name(known.source)
-        text = str(expression)
-        return f"(lambda {', '.join(names)}: {text})({', '.join(names.values())})"
+            names[symbol.name] = self.name(known.source)
+        return f"({_NAME.sub(lambda found: names.get(found[0], found[0]), str(expression))})"
 
-    def _name(self, source: Source) -> str:
+    def shown(self, number: Number) -> str:
+        """The expression of a number in the text of a source, where `{1}` is the second of these."""
+        symbols = self.recorder.shapes.symbols
+        places = {source: f"{{{place}}}" for place, source in enumerate(self.sources)}
+        names = {symbol.name: places.get(symbols[symbol].source) for symbol in symbols}
+        return _NAME.sub(lambda found: names.get(found[0]) or found[0], str(number.node.expr))
+
+    def name(self, source: Source) -> str:
         return self.sources.setdefault(source, f"n{len(self.sources)}")
 
-    def over(self, text: str) -> tuple[Source, Callable[[Host], Host]]:
-        """The source that all numbers are found from, and what computes the text from its object."""
-        base = _shared(list(self.sources))
-        steps = [_steps(base, source) for source in self.sources]
-        names = {name: function for function, name in self.functions.items()}
-        compute = eval(f"lambda {', '.join(self.sources.values())}: {text}", {"__builtins__": {}, **names, **_NUMBERS})
-        return base, lambda host: compute(*[_follow(host, path) for path in steps])
+    def over(self, text: str) -> tuple[Function, tuple[Source, ...]]:
+        """What computes the text, and the sources of the numbers that it is to be given; raises NotKnown if of none."""
+        if not self.sources:
+            raise NotKnown(None)
+        return _compiled(text, tuple(self.sources.values()), tuple(self.functions)), tuple(self.sources)
 
 
 def compute_again(space: Space, function: Function, args: list[Value]) -> Value | None:
@@ -97,13 +107,25 @@ def compute_again(space: Space, function: Function, args: list[Value]) -> Value 
         key = (text, *formula.functions, *formula.sources)
         known: Value | None = shapes.elements.get(key)
         if known is None:
-            base, compute = formula.over(text)
-            known = _existing(space, result, CallSource(compute, base, _name_of(function)))
+            compute, sources = formula.over(text)
+            known = _existing(space, result, CallSource(compute, sources[0], _name_of(function), *sources[1:]))
     except Exception:
         return None
     if known is not None:
         shapes.elements[key] = known
     return known
+
+
+def selected(space: Space, container: Value, key: Any, read: Function) -> Value | None:
+    """What `read` finds in an existing container by a symbol: an object at a source of its own (`Value.select`)."""
+    assert container.source is not None
+    formula = _Formula(space.trace.recorder)
+    try:
+        found = read(container.host, hint_of(key.number))
+        compute, sources = formula.over(formula.item(read, container.source, key))
+    except (NotKnown, LookupError, TypeError):
+        return None
+    return space.wrap(found, CallSource(compute, sources[0], f"{{}}[{formula.shown(key.number)}]", *sources[1:]))
 
 
 def _existing(space: Space, result: Host, source: Source) -> Value | None:
@@ -117,10 +139,8 @@ def _existing(space: Space, result: Host, source: Source) -> Value | None:
     return Constant(result)
 
 
-def computed_sizes(
-    recorder: Recorder, numbers: Sequence[Number]
-) -> tuple[Source, Callable[[Host], tuple[int, ...]]] | None:
-    """What computes the numbers, and the source of what it is to be given; None where nothing is enough."""
+def computed_sizes(recorder: Recorder, numbers: Sequence[Number]) -> tuple[Function, tuple[Source, ...]] | None:
+    """What computes the numbers, and the sources of what it is to be given; None where nothing is enough."""
     formula = _Formula(recorder)
     try:
         return formula.over(f"({', '.join(map(formula.expression, numbers))},)")
@@ -131,6 +151,16 @@ def computed_sizes(
 #: what a computed number may be: all else is asked of the number that the symbol stands for
 _ANSWERS = (bool, int, float, str)
 _NUMBERS = {"inf": math.inf, "nan": math.nan}
+
+
+_NAME = re.compile(r"\w+")
+
+
+@functools.lru_cache(4096)
+def _compiled(text: str, names: tuple[str, ...], functions: tuple[Function, ...]) -> Function:
+    """What computes the text, one function for equal texts: sources are interned by it."""
+    known = {f"f{number}": function for number, function in enumerate(functions)}
+    return eval(f"lambda {', '.join(names)}: {text}", {"__builtins__": {}, **known, **_NUMBERS})
 
 
 def _is_small(number: float) -> bool:
@@ -146,23 +176,3 @@ def _shown(value: Any) -> str:
 def _name_of(function: Function) -> str:
     module = getattr(function, "__module__", None)
     return f"{module}.{function.__name__}" if module else function.__qualname__
-
-
-def _shared(sources: list[Source]) -> Source:
-    """The last step that the paths have in common; raises NotKnown where they begin apart."""
-    chains = [list(source.chain()) for source in sources]
-    for step in chains[0]:
-        if all(step in chain for chain in chains):
-            return step
-    raise NotKnown(None)
-
-
-def _steps(base: Source, source: Source) -> list[Source]:
-    chain = list(source.chain())
-    return chain[: chain.index(base)][::-1]
-
-
-def _follow(host: Host, steps: list[Source]) -> Host:
-    for step in steps:
-        host = step.fetch(host, _NO_CALL)
-    return host

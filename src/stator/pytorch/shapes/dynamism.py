@@ -214,6 +214,12 @@ def number_varies(trace: Trace, host: int | float, source: Source) -> bool:
     return before is _VARIES and not is_fixed(trace, source)
 
 
+def note_assigned(trace: Trace) -> None:
+    """Remember where the program assigns: a number that it reads there in a later trace varies, as a counter does."""
+    seen = trace.region_state.setdefault("numbers", {})
+    seen.update((source.expr(), _VARIES) for source in trace.effects.assigned)
+
+
 def literal(trace: Trace, host: Host, source: Source) -> Value | None:
     """A number read from the frame that has varied (protocol.LITERAL_HOOKS)."""
     if type(host) not in (int, float) or trace.recorder is None or trace.recorder.shapes.reads_constants:

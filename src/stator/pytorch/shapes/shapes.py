@@ -331,6 +331,7 @@ class Shapes:
     def guards(self) -> list[Predicate]:
         """What has been assumed of the symbols, as guards (read once, after the backend has had its say)."""
         if self.frozen is None:
+            dynamism.note_assigned(self.recorder.trace)
             self.frozen = self._read_guards() if self._tracked else []
         return self.frozen
 

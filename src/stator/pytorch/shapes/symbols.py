@@ -13,7 +13,7 @@ from stator.models.numbers.number_text import METHODS, shown_later
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import NumberMeta, expression_of, hint_of, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
-from stator.pytorch.shapes.computed import compute_again
+from stator.pytorch.shapes.computed import compute_again, selected
 from stator.space.deferred import DeferredNumber
 from stator.space.protocol import NOT_IMPLEMENTED, is_pure
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
@@ -95,6 +95,9 @@ class SymValue(Value):
 
     def key(self, space: Space) -> object:
         return decide(space.trace, self)
+
+    def select(self, space: Space, container: Value, read: Function) -> Value | None:
+        return selected(space, container, self, read)
 
     def describe(self) -> str:
         return f"the number {self.number}"

@@ -1,0 +1,252 @@
+"""What `stator.explain()` found out, as plain data: nothing in it refers to code, guards or graphs that are alive."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+from stator.report.stats import RecompileRecord
+
+__all__ = ["BreakSite", "Explanation", "FrameRecord", "GraphRecord", "GuardRecord", "Operation", "StackLine"]
+
+
+@dataclasses.dataclass(frozen=True)
+class StackLine:
+    """A line of the program in execution: file, line, the function that it is in, its text."""
+
+    file: str
+    line: int
+    function: str
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f'File "{self.file}", line {self.line}, in {self.function}\n    {self.text}'
+
+
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    """One node of a graph.
+
+    Attributes:
+        name: of its result in the graph's code.
+        kind: "placeholder", "get_attr", "call_function", "call_method" or "call_module".
+        target: what is called, or the input.
+        code: the expression, as the graph's code has it.
+        dtype: of the result, for example "float32"; "" if it is no tensor.
+        shape: of the result; sizes that are symbols stand by their names.
+        where: "file.py:line" of the program.
+    """
+
+    name: str
+    kind: str
+    target: str
+    code: str = ""
+    dtype: str = ""
+    shape: tuple[int | str, ...] = ()
+    where: str = ""
+
+    @property
+    def result(self) -> str:
+        """The result's type and shape: "float32[2, 3]"."""
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]" if self.dtype else ""
+
+
+@dataclasses.dataclass(frozen=True)
+class GraphRecord:
+    """A graph that a backend was given.
+
+    Attributes:
+        inputs: its placeholders.
+        ops: what it computes, in order.
+        code: readable Python, with the program's lines and the shapes of all results.
+        backend: the name of the backend.
+        backend_seconds: how long that took to compile it.
+    """
+
+    inputs: tuple[Operation, ...]
+    ops: tuple[Operation, ...]
+    code: str
+    backend: str
+    backend_seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class BreakSite:
+    """A graph break, or a frame given up.
+
+    Attributes:
+        code: the catalogue's code: `stator why CODE` explains it.
+        title: what the code means.
+        reason: what happened here, in one sentence.
+        hint: what to do about it.
+        where: "file.py:line" of the program.
+        user_stack: the program's frames, outermost first; empty for a frame given up.
+    """
+
+    code: str
+    title: str
+    reason: str
+    hint: str
+    where: str
+    user_stack: tuple[StackLine, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The program's line."""
+        return self.user_stack[-1].text if self.user_stack else ""
+
+
+@dataclasses.dataclass(frozen=True)
+class GuardRecord:
+    """What was assumed.
+
+    Attributes:
+        text: the assumption, with the program's names.
+        where: "file.py:line" that depends on it; "" where no single line does.
+        cost_ns: what its check takes at a call in nanoseconds, as measured when it was made.
+    """
+
+    text: str
+    where: str
+    cost_ns: int
+
+
+@dataclasses.dataclass(frozen=True)
+class FrameRecord:
+    """A frame that was compiled, or given up.
+
+    Attributes:
+        function: its qualified name.
+        file: where it is defined.
+        line: the line of its definition.
+        resumed: the line behind a graph break from which it goes on; 0 for a frame from its beginning.
+        started: when its trace began, in seconds after the explanation.
+        trace_seconds: how long tracing took, without the backend.
+        backend_seconds: how long the backend took.
+        lines: the lines that were executed symbolically, by file: those that a graph or the trace's end has made part
+            of the entry.
+        graph: None where nothing was left to compute.
+        brk: what ended the graph, if it did not end with the frame.
+        guards: what was assumed.
+        generated: the Python that runs in the frame's place; "" where the frame runs as it is.
+        recompiled: why it was compiled again; None if it was for the first time.
+    """
+
+    function: str
+    file: str
+    line: int
+    resumed: int
+    started: float
+    trace_seconds: float
+    backend_seconds: float
+    lines: dict[str, tuple[int, ...]]
+    graph: GraphRecord | None
+    brk: BreakSite | None
+    guards: tuple[GuardRecord, ...]
+    generated: str
+    recompiled: RecompileRecord | None
+
+    @property
+    def where(self) -> str:
+        """Its file and line."""
+        return f"{self.file}:{self.line}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """What happened when a program was compiled and run once.
+
+    Attributes:
+        name: what was explained.
+        frames: all frames, in the order in which they were begun.
+        breaks: all graph breaks and frames given up, in order.
+        recompiles: why frames were compiled again.
+        sources: the program's lines, by file and line number, around all that was traced.
+        seconds: how long the program took, with all that was compiled.
+        result: what the program has returned; it is no part of `to_json()`.
+
+    The names of what `torch._dynamo.explain()` gives are understood: `graph_count`, `graph_break_count`, `op_count`,
+    `break_reasons`, `ops_per_graph`, `out_guards`, `compile_times`.
+    """
+
+    name: str
+    frames: tuple[FrameRecord, ...]
+    breaks: tuple[BreakSite, ...]
+    recompiles: tuple[RecompileRecord, ...]
+    sources: dict[str, dict[int, str]]
+    seconds: float
+    result: object = dataclasses.field(default=None, repr=False, compare=False)
+
+    @property
+    def graphs(self) -> tuple[GraphRecord, ...]:
+        """All graphs, in order."""
+        return tuple(frame.graph for frame in self.frames if frame.graph is not None)
+
+    @property
+    def graph_count(self) -> int:
+        """How many graphs there are."""
+        return len(self.graphs)
+
+    @property
+    def graph_break_count(self) -> int:
+        """How many times a graph was broken, or a frame given up."""
+        return len(self.breaks)
+
+    @property
+    def op_count(self) -> int:
+        """How many operations are in the graphs."""
+        return sum(len(graph.ops) for graph in self.graphs)
+
+    @property
+    def break_reasons(self) -> tuple[BreakSite, ...]:
+        """The same as `breaks`."""
+        return self.breaks
+
+    @property
+    def ops_per_graph(self) -> list[list[str]]:
+        """What each graph calls, in order."""
+        return [[op.target for op in graph.ops] for graph in self.graphs]
+
+    @property
+    def out_guards(self) -> tuple[GuardRecord, ...]:
+        """The guards of all frames."""
+        return tuple(guard for frame in self.frames for guard in frame.guards)
+
+    @property
+    def trace_seconds(self) -> float:
+        """How long tracing took, without the backend."""
+        return sum(frame.trace_seconds for frame in self.frames)
+
+    @property
+    def backend_seconds(self) -> float:
+        """How long the backend took."""
+        return sum(frame.backend_seconds for frame in self.frames)
+
+    @property
+    def compile_times(self) -> str:
+        """Both, in words."""
+        return f"{self.trace_seconds:.3f} s of tracing, {self.backend_seconds:.3f} s in the backend"
+
+    def __str__(self) -> str:
+        from stator.report import terminal  # the forms are loaded when one is asked for
+
+        return terminal.text(self)
+
+    def print(self) -> None:
+        """Print it: with `rich` on a terminal where that is installed, as plain text otherwise."""
+        from stator.report import terminal
+
+        terminal.show(self)
+
+    def to_json(self) -> str:
+        """All of it but the program's result, as a JSON object."""
+        fields = {name: value for name, value in vars(self).items() if name != "result"}
+        totals = {name: getattr(self, name) for name in ("graph_count", "graph_break_count", "op_count")}
+        return json.dumps({**fields, **totals}, default=dataclasses.asdict)
+
+    def to_html(self, path: str | Path) -> None:
+        """Write it as one page of HTML that needs nothing else."""
+        from stator.report import page
+
+        Path(path).write_text(page.page(self), encoding="utf-8")

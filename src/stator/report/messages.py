@@ -1,0 +1,92 @@
+"""What users are told of breaks, recompiles, frames given up and backends that fail, in the one form of `Message`."""
+
+from __future__ import annotations
+
+import linecache
+from traceback import FrameSummary
+from types import CodeType
+from typing import TYPE_CHECKING
+
+from stator import errors
+from stator.errors.message import Message, place
+from stator.report.stats import STATS, RecompileRecord
+
+if TYPE_CHECKING:
+    from stator.report.events import Broke
+
+__all__ = ["backend_failed", "broke", "definition", "limit_reached", "not_again", "place", "recompiled"]
+
+#: how many of the latest changes a message tells
+_MOST_TOLD = 4
+
+
+def definition(code: CodeType) -> FrameSummary:
+    """Where a function is defined, as the place of what is told about all of it."""
+    return FrameSummary(code.co_filename, code.co_firstlineno, code.co_qualname)
+
+
+def broke(event: Broke, count: int = 1) -> Message:
+    """A graph break, or a frame that is given up."""
+    brk, given_up = event.brk, isinstance(event.brk, errors.FrameGivenUp)
+    meanwhile = "this runs as ordinary Python, and a new graph begins behind it"
+    if given_up:
+        meanwhile = "the function runs as ordinary Python; what it calls may still be compiled"
+    elif isinstance(brk, errors.RecompileLimit):
+        meanwhile = "the function runs as ordinary Python from now on"
+    hint = event.cause.hint if event.cause is not None else brk.hint
+    stack = event.stack or (_frame(event.where),)
+    return Message(brk.code, brk.reason, stack, meanwhile=meanwhile, hint=hint, count=count)
+
+
+def recompiled(record: RecompileRecord, count: int = 1) -> Message:
+    """A frame is compiled again."""
+    brk = errors.Recompiled(_name(record), record.reason)
+    meanwhile = "it is compiled for this case too; what fits is chosen at each call"
+    hint = record.hint or brk.hint
+    return Message(brk.code, brk.reason, (_needed_at(record),), meanwhile=meanwhile, hint=hint, count=count)
+
+
+def not_again(record: RecompileRecord) -> Message:
+    """A frame would be compiled again, and that is forbidden."""
+    text = f"{_name(record)} would be compiled again (error_on_recompile): {record.reason}"
+    meanwhile = "the call is not made"
+    hint = record.hint or errors.Recompiled.hint
+    return Message(errors.Recompiled.code, text, (_needed_at(record),), meanwhile=meanwhile, hint=hint)
+
+
+def limit_reached(record: RecompileRecord, limit: tuple[str, int], *, refused: bool) -> Message:
+    """A function has been compiled as often as allowed; `refused`: its call is an error."""
+    name, most = limit
+    earlier = [each for each in STATS.recompiles_of(record.where) if each.reason != record.reason]
+    told = [*earlier[-_MOST_TOLD + 1 :], record]
+    return Message(
+        errors.RecompileLimit.code,
+        f"{_name(record)} was compiled {most} times ({name})",
+        (_needed_at(record),),
+        [f"{each.reason}{f' ({each.count} times)' if each.count > 1 else ''}" for each in told],
+        "the call is not made" if refused else "the function runs as ordinary Python from now on",
+        record.hint or errors.RecompileLimit.hint,
+    )
+
+
+def backend_failed(backend: str, why: str, code: CodeType) -> Message:
+    """A backend raised, or did not give what it should."""
+    brk = errors.BackendFailed(backend, why)
+    meanwhile = "the call is not made; suppress_errors=True would run the function as ordinary Python"
+    return Message(brk.code, brk.reason, (definition(code),), meanwhile=meanwhile, hint=brk.hint)
+
+
+def _name(record: RecompileRecord) -> str:
+    return record.where.partition(" (")[0]
+
+
+def _needed_at(record: RecompileRecord) -> FrameSummary:
+    """The line that depends on what has changed, or else the function's first."""
+    return _frame(record.line or record.where.partition(" (")[2].removesuffix(")"))
+
+
+def _frame(where: str) -> FrameSummary:
+    """A place, "file.py:12", as a frame."""
+    file, _, line = where.rpartition(":")
+    number = int(line) if line.isdigit() else 0
+    return FrameSummary(file, number, "", line=linecache.getline(file, number).strip())

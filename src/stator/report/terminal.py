@@ -1,0 +1,123 @@
+"""An explanation as lines of text, which `rich` colours on a terminal."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from stator.report.explanation import BreakSite, Explanation, FrameRecord
+
+__all__ = ["Line", "lines", "show", "text"]
+
+_WIDTH = 80
+#: how many guards are shown, the dearest
+_MOST_GUARDS = 5
+
+
+class Line(NamedTuple):
+    """A line, and the style that it has in `rich`."""
+
+    text: str
+    style: str = ""
+
+
+def text(explanation: Explanation) -> str:
+    """The plain form."""
+    return "\n".join(line.text for line in lines(explanation))
+
+
+def show(explanation: Explanation) -> None:
+    """Print it, coloured where that is seen and `rich` is installed."""
+    if sys.stdout.isatty():
+        try:
+            from rich.console import Console
+            from rich.text import Text
+        except ImportError:
+            pass
+        else:
+            console = Console(highlight=False)
+            for line in lines(explanation):
+                console.print(Text(line.text, line.style))
+            return
+    print(text(explanation))
+
+
+def lines(explanation: Explanation) -> Iterator[Line]:
+    """All that is shown."""
+    yield Line(_headline(explanation), "bold")
+    yield Line(f"  {explanation.compile_times}", "dim")
+    if not explanation.frames:
+        yield Line("  Nothing was compiled: nothing that was called had been given to a compile().")
+    if explanation.breaks:
+        yield from _headed("Graph breaks")
+        for site, count in Counter(explanation.breaks).items():
+            yield from _break(site, count)
+    if explanation.frames:
+        yield from _headed("Frames")
+        for number, frame in enumerate(explanation.frames, 1):
+            yield from _frame(number, frame)
+    if explanation.recompiles:
+        yield from _headed("Compiled again")
+        for record in explanation.recompiles:
+            yield Line(f"  {record.where}", "yellow")
+            yield from _wrapped(record.sentence)
+            yield from _wrapped(record.hint, "what helps: ")
+    guards = sorted(explanation.out_guards, key=lambda guard: -guard.cost_ns)
+    if guards:
+        total = sum(guard.cost_ns for guard in guards)
+        yield from _headed(f"Guards: {len(guards)}, {total / 1000:.1f} µs without shortcuts; the dearest are")
+        for guard in guards[:_MOST_GUARDS]:
+            yield Line(f"  {guard.cost_ns:5} ns  {guard.text}{f'  # {_short(guard.where)}' if guard.where else ''}")
+
+
+def _headline(explanation: Explanation) -> str:
+    counts = [
+        _count(len(explanation.frames), "frame"),
+        _count(explanation.graph_count, "graph"),
+        _count(explanation.op_count, "operation"),
+        _count(explanation.graph_break_count, "graph break"),
+        _count(len(explanation.recompiles), "recompile"),
+    ]
+    return f"{explanation.name}: {', '.join(counts)}"
+
+
+def _headed(title: str) -> Iterator[Line]:
+    yield Line("")
+    yield Line(title, "bold")
+
+
+def _break(site: BreakSite, count: int) -> Iterator[Line]:
+    yield Line(f"  {site.code}  {_short(site.where)}{f'  ({count} times)' if count > 1 else ''}", "red")
+    if site.text:
+        yield Line(f"      {site.text}", "cyan")
+    yield from _wrapped(site.reason)
+    for line in reversed(site.user_stack[:-1]):
+        yield Line(f"      called at {_short(f'{line.file}:{line.line}')}: {line.text}", "dim")
+    yield from _wrapped(site.hint, "what helps: ")
+    yield Line(f"      more: stator why {site.code}", "dim")
+
+
+def _frame(number: int, frame: FrameRecord) -> Iterator[Line]:
+    graph = "no graph" if frame.graph is None else f"a graph of {_count(len(frame.graph.ops), 'operation')}"
+    seconds = f"{frame.trace_seconds:.3f} s + {frame.backend_seconds:.3f} s"
+    name = f"{frame.function} ({f'from line {frame.resumed} on' if frame.resumed else _short(frame.where)})"
+    end = f", then {frame.brk.code} at {_short(frame.brk.where)}" if frame.brk else ""
+    yield Line(f"  {number:2}  {name}: {graph}, {_count(len(frame.guards), 'guard')}, {seconds}{end}")
+
+
+def _wrapped(sentence: str, before: str = "") -> Iterator[Line]:
+    if sentence:
+        for line in textwrap.wrap(f"{before}{sentence}", _WIDTH - 6, break_long_words=False, break_on_hyphens=False):
+            yield Line(f"      {line}", "green" if before else "")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _short(where: str) -> str:
+    """A place without the folders."""
+    return where.rpartition("/")[2]
