@@ -300,7 +300,7 @@ def test_check_ranks(monkeypatch):
     from stator.pytorch.ranks import listener, session
 
     checked = []
-    monkeypatch.setattr(listener, "_in_company", lambda: True)
+    monkeypatch.setattr(listener, "in_company", lambda: True)
     monkeypatch.setattr(session, "current", lambda: types.SimpleNamespace(check=lambda *args: checked.append(args)))
     graphs_of(add, TYPES[:2])
     assert not checked

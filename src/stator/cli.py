@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from stator import __version__
-from stator.commands import codes, doctor, explain, run, slots, why
+from stator.commands import codes, doctor, explain, ranks, run, slots, why
 
 COMMANDS = (
     doctor,
@@ -15,6 +15,7 @@ COMMANDS = (
     slots,
     run,
     explain,
+    ranks,
 )
 
 

@@ -60,6 +60,10 @@ class Collective(NamedTuple):
         """Whether the two meet as one collective."""
         return self[:3] == other[:3] and (None in (self.size, other.size) or self.size == other.size)
 
+    def of_any_call(self) -> Collective:
+        """What is the same in all calls of the graph."""
+        return Collective(self.op, self.group, self.what, None if self.varies else self.size, self.varies, self.where)
+
     def __str__(self) -> str:
         size = "" if self.size is None else f" of {self.size} elements"
         return f"{self.op}({self.what}){size} in group {self.group!r} at {self.where}"

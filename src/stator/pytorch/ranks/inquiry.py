@@ -105,9 +105,7 @@ class Inquiry:
     def _meets(self, doing: dict[str, Any]) -> bool:
         """Whether what it runs may be the same collective."""
         if "graph" in doing:
-            mine = self.first._replace(size=None if self.first.varies else self.first.size)
-            theirs = [Collective(*fields) for fields in doing["graph"]]
-            return any(mine.agrees(one._replace(size=None if one.varies else one.size)) for one in theirs)
+            return any(self.first.of_any_call().agrees(Collective(*each).of_any_call()) for each in doing["graph"])
         sizes = {doing["size"], self.first.size} - {None}
         return bool(family(doing["op"]) == self.first.op and len(sizes) < 2)
 

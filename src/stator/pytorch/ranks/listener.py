@@ -10,7 +10,7 @@ import torch.distributed as dist
 from stator import config
 from stator.report.events import EVENTS, Broke, Called, Compiled, Listener
 
-__all__ = ["LISTENER", "install"]
+__all__ = ["LISTENER", "in_company", "install"]
 
 
 class _Frames(threading.local):
@@ -31,7 +31,7 @@ class RankListener(Listener):
     def begun(self, code: CodeType) -> None:
         self.compiling += 1
         self.frames.breaks.append([])
-        if config.current().check_ranks and _in_company():
+        if config.current().check_ranks and in_company():
             from stator.pytorch.ranks import session  # at the first check: most programs make none
 
             session.current()
@@ -41,7 +41,7 @@ class RankListener(Listener):
             self.frames.breaks[-1].append(event)
 
     def called(self, event: Called) -> None:
-        if self.frames.breaks and _in_company():
+        if self.frames.breaks and in_company():
             from stator.pytorch.ranks.digest import remember  # as above
 
             remember(event.gm)
@@ -52,7 +52,7 @@ class RankListener(Listener):
         breaks = self.frames.breaks.pop()
         entry = event.entry
         try:
-            if entry is None or entry.target is None or not entry.owner.config.check_ranks or not _in_company():
+            if entry is None or entry.target is None or not entry.owner.config.check_ranks or not in_company():
                 return
             from stator.pytorch.ranks import session  # as above
 
@@ -61,7 +61,7 @@ class RankListener(Listener):
             self.compiling -= 1
 
 
-def _in_company() -> bool:
+def in_company() -> bool:
     """Whether there are other processes."""
     return dist.is_initialized() and dist.get_world_size() > 1 and dist.get_backend() != "fake"
 

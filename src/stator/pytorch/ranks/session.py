@@ -31,7 +31,7 @@ from stator.pytorch import internals
 from stator.pytorch.ranks.board import Board
 from stator.pytorch.ranks.digest import Digest, Post, digest_of
 from stator.pytorch.ranks.inquiry import Inquiry
-from stator.pytorch.ranks.listener import LISTENER
+from stator.pytorch.ranks.listener import LISTENER, in_company
 from stator.pytorch.ranks.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Session:
         groups = [
             (str(name), group) for group, name in list(internals.world.pg_names.items()) if hasattr(group, "size")
         ]
-        return {name: group._get_sequence_number_for_group() for name, group in groups if group.size() > 1}
+        return {name: internals.sequence_number(group) for name, group in groups if group.size() > 1}
 
     # -- comparing --------------------------------------------------------------------------------------------------
 
@@ -200,15 +200,16 @@ class Session:
         if LISTENER.compiling or self.told:
             return None
         self.told = True
-        return _with(self._error())
+        return _with(self.error())
 
     def raise_known(self) -> None:
         """Raise what is known, once."""
         if self.failure is not None and not self.told:
             self.told = True
-            raise self._error()
+            raise self.error()
 
-    def _error(self) -> RankDivergenceError:
+    def error(self) -> RankDivergenceError:
+        """What is known, as an exception."""
         assert self.failure is not None
         text, where, values = self.failure
         return RankDivergenceError(text, where, {int(rank): value for rank, value in values.items()})
@@ -258,18 +259,33 @@ def _with(error: RankDivergenceError) -> type[RankDivergenceError]:
 
 
 _sessions: list[Session] = []
+_beginning = threading.Lock()
 
 
 def current() -> Session:
     """The session of the default process group."""
     world = dist.group.WORLD
-    if not _sessions or _sessions[0].world() is not world:
-        for session in _sessions:
-            session.watcher.stop()
-        _sessions[:] = [Session(world)]
-        atexit.unregister(_at_exit)
-        atexit.register(_at_exit)
-    return _sessions[0]
+    with _beginning:
+        if not _sessions or _sessions[0].world() is not world:
+            for session in _sessions:
+                session.watcher.stop()
+            _sessions[:] = [Session(world)]
+            atexit.unregister(_at_exit)
+            atexit.register(_at_exit)
+        return _sessions[0]
+
+
+def begin() -> bool:
+    """Begin the session, if there is a process group of several."""
+    ready = in_company()
+    if ready:
+        current()
+    return ready
+
+
+def known() -> RankDivergenceError | None:
+    """The error that another rank has found, where this one has met what follows from it."""
+    return next((session.error() for session in _sessions if session.failure is not None), None)
 
 
 def finish() -> None:

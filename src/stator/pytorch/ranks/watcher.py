@@ -5,9 +5,7 @@ It looks into the store a few times a second; the program's own threads do nothi
 
 from __future__ import annotations
 
-import ctypes
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from stator.host.threads import frame_of, raise_in
 from stator.pytorch.ranks.digest import Collective, family, own_place
 from stator.pytorch.ranks.inquiry import HOST
 from stator.pytorch.ranks.listener import LISTENER
@@ -61,7 +60,7 @@ class Watcher(threading.Thread):
         self.checks = False
         self.waits: tuple[str, int] | None = None
         self.over = False
-        self.program = threading.get_ident()
+        self.program = threading.main_thread().ident or 0
         #: residual program → the collectives in its graph
         self.graphs: dict[CodeType, tuple[Collective, ...]] = {}
         self.stopped = threading.Event()
@@ -110,7 +109,7 @@ class Watcher(threading.Thread):
 
     def _doing(self) -> dict[str, Any] | None:
         """The collective that the program is in, as far as its frames tell."""
-        frame: FrameType | None = sys._current_frames().get(self.program)
+        frame: FrameType | None = frame_of(self.program)
         while frame is not None:
             code = frame.f_code
             if family(code.co_name) in _CALLS and code.co_filename.endswith(_EAGER):
@@ -127,14 +126,14 @@ class Watcher(threading.Thread):
     def _raise(self, failure: list[Any]) -> None:
         """Raise it in the program; free the ranks that are in a collective which nobody comes to."""
         error = self.learn(failure)
-        at = sys._current_frames().get(self.program)
+        at = frame_of(self.program)
         if error is not None:
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.program), ctypes.py_object(error))
+            raise_in(self.program, error)
         last = -1 if at is None else at.f_lasti
         for _ in range(_TRIES):
             if self.stopped.wait(_LEAVES):
                 return
-            now = sys._current_frames().get(self.program)
+            now = frame_of(self.program)
             if error is not None and now is not None and now is at and now.f_lasti == last:
                 self.board.write("stuck", self.rank)
             elif self.board.read("stuck") != [None]:
