@@ -89,6 +89,15 @@ class Session:
             return
         digest = digest_of(code, entry, breaks)
         self.watcher.runs(threading.get_ident(), entry.owner.function.__code__, digest.collectives)
+        try:
+            self._agree(digest)
+        except RankDivergenceError:
+            if self.failure is not None or digest.collectives:
+                raise
+            self.told = True  # the store is no more, and this rank goes on alone
+
+    def _agree(self, digest: Digest) -> None:
+        """Post what the frame does next in each group, and wait for the others."""
         numbers = self.numbers()
         for group, number in numbers.items():
             self._post(digest, group, number)
