@@ -5,6 +5,7 @@ import ast
 import io
 import pathlib
 import sys
+import types
 
 import pytest
 import torch
@@ -306,3 +307,15 @@ def test_check_ir(monkeypatch):
     assert not checked
     graphs_of(add, TYPES[:2], check_ir=True)
     assert len(checked) == 2
+
+
+def test_check_ranks(monkeypatch):
+    from stator.pytorch.ranks import listener, session
+
+    checked = []
+    monkeypatch.setattr(listener, "in_company", lambda: True)
+    monkeypatch.setattr(session, "current", lambda: types.SimpleNamespace(check=lambda *args: checked.append(args)))
+    graphs_of(add, TYPES[:2])
+    assert not checked
+    graphs_of(add, [*TYPES[:2], *TYPES[:2]], check_ranks=True)
+    assert len(checked) == 2  # and none for a call that an entry fits

@@ -27,6 +27,7 @@ from stator.errors.exceptions import (
     ConstraintViolationError,
     GraphBreakError,
     InternalError,
+    RankDivergenceError,
     RecompileLimitError,
     StatorError,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "ConstraintViolationError",
     "GraphBreakError",
     "InternalError",
+    "RankDivergenceError",
     "RecompileLimitError",
     "StatorError",
     "Stats",

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from stator import __version__
-from stator.commands import census, codes, doctor, explain, run, slots, why
+from stator.commands import census, codes, doctor, explain, ranks, run, slots, why
 
 COMMANDS = (
     doctor,
@@ -16,6 +16,7 @@ COMMANDS = (
     run,
     explain,
     census,
+    ranks,
 )
 
 

@@ -111,6 +111,11 @@ class Config:
     check_ir: bool = _option(
         False, "Check after each trace that graph, guards and residual program agree (see codegen/ir_check.py)."
     )
+    check_ranks: bool = _option(
+        False,
+        "Compare what the processes of a group compile: where their collectives would differ, `RankDivergenceError` is"
+        " raised on all of them instead of a hang (see docs/distributed.md).",
+    )
 
     def replace(self, **changes: Setting) -> Config:
         """A copy with `changes`; unknown names and values of the wrong type raise `ConfigError`."""

@@ -61,6 +61,24 @@ class ConstraintViolationError(StatorError, RuntimeError):
     torchs_module = "torch.fx.experimental.symbolic_shapes"
 
 
+class RankDivergenceError(StatorError):
+    """The processes of a group would run different collectives (`check_ranks`); raised on each of them.
+
+    `where` is "file.py:line" of the first difference, `values` what each rank has there, for the ranks that tell.
+    """
+
+    where: str
+    values: dict[int, str]
+
+    def __init__(self, message: str, where: str = "", values: dict[int, str] | None = None) -> None:
+        super().__init__(message, where, values or {})
+        self.where = where
+        self.values = values or {}
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class InternalError(StatorError):
     """A defect of Stator, never of the program it was tracing."""
 

@@ -404,6 +404,17 @@ LATER = {
         public="torch.distributed",
     ),
     "group_of_name": Name("torch._C._distributed_c10d._resolve_process_group", FUNCTION, "groups by their names"),
+    "default_store": Name(
+        "torch.distributed.distributed_c10d._get_default_store", FUNCTION, "where ranks compare what they compile"
+    ),
+    "sequence_number": Name(
+        "torch._C._distributed_c10d.ProcessGroup._get_sequence_number_for_group",
+        FUNCTION,
+        "how many collectives have been begun in a group",
+    ),
+    "world": Name(
+        "torch.distributed.distributed_c10d._world", OBJECT, "the groups that this rank is in", has=("pg_names",)
+    ),
     "ddp_before": Name(
         "torch.nn.parallel.DistributedDataParallel._pre_forward", FUNCTION, "one of DDP's steps", has=("__code__",)
     ),

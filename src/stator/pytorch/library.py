@@ -24,6 +24,7 @@ _PARTS = {
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),
     "modules": ("module_hooks", "naming", "optim", "recurrent", "scripted"),
+    "ranks": ("listener",),
     "sequences": ("calls",),
     "objects": ("storages",),
     "state": ("annotations", "random_state", "generators", "saved_hooks"),
@@ -33,12 +34,15 @@ _PARTS = {
 }
 
 
+_COMMUNICATING = ("distributed", "ranks")
+
+
 def install() -> None:
     """Register them all."""
     announce("stator.pytorch", _RARE)
     single_steps.install()
     for package, parts in _PARTS.items():
-        for part in parts if package != "distributed" or torch.distributed.is_available() else ():
+        for part in parts if package not in _COMMUNICATING or torch.distributed.is_available() else ():
             _install(package, part)
     if "numpy" in sys.modules:  # torch has imported it, if it is there: else its models cannot be imported
         for part in ("arrays", "conversions", "generators"):

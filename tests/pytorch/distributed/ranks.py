@@ -76,7 +76,7 @@ def main() -> None:
     """Answer the checks that are asked for on standard input."""
     import torch.distributed as dist
 
-    from tests.pytorch.distributed import checks, programs
+    from tests.pytorch.distributed import agreement, checks, programs
 
     answers, sys.stdout = sys.stdout, sys.stderr
     rank, path = int(sys.argv[1]), sys.argv[2]
@@ -86,7 +86,7 @@ def main() -> None:
     for line in sys.stdin:
         name, *args = json.loads(line)
         try:
-            getattr(checks, name)(*args)
+            getattr(agreement if hasattr(agreement, name) else checks, name)(*args)
             answer = ""
         except BaseException:
             answer = traceback.format_exc()

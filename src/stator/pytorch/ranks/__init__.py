@@ -1,0 +1,1 @@
+"""Ranks that agree: what the processes of a group compile is compared (`config.check_ranks`)."""
