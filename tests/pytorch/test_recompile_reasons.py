@@ -289,9 +289,9 @@ def grown(x: torch.Tensor, layers: Any) -> Any:
 
 LOOPS: dict[Callable[..., Any], tuple[str, ...]] = {
     in_modules: ("no longer: the loop has another item",),
-    counted: ("`i` was 0, is 1", "no longer: the loop has another item"),
-    listed: ("`i` was 0, is 1", "no longer: the loop has another item"),
-    indexed: ("`i` was 0, is 1", "no longer: -1 <= i and i <= 3 (`i` is 4)"),
+    counted: ("no longer: the loop has another item",),
+    listed: ("no longer: the loop has another item",),
+    indexed: ("no longer: -1 <= i <= 3 (`i` is 4)",),
     grown: ("`results` had 1 element, has 2 elements", "no longer: len(results) <= 3 (`len(results)` is 4)"),
 }
 

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     #: what a symbol stands for: a fake tensor or symbolic number, its origin, and of a tensor the context
     Tracked: TypeAlias = tuple[FakeOperand, Origin, SymbolicContext | None]
 
-__all__ = ["Assumed", "boxed", "property_source"]
+__all__ = ["Assumed", "Guards", "boxed", "property_source"]
+
+Guards: TypeAlias = list[Predicate]
 
 _STATIC = re.compile(r"(\w+) == -?\d+\Z")
 _PLACE = re.compile(r".+:\d+\Z")
@@ -95,7 +97,7 @@ class Assumed:
             return CallSource(boxed, self._source_for(origin.base), "torch.tensor")
         return self._source_of(origin)
 
-    def guards(self, env: ShapeEnv, tracked: list[Tracked], *, in_contexts: bool) -> list[Predicate]:
+    def guards(self, env: ShapeEnv, tracked: list[Tracked], *, in_contexts: bool) -> Guards:
         """What has been assumed, each with the program's line.
 
         Args:

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, SizeSource, Source
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.shapes import dynamism, marks, unbacked
-from stator.pytorch.shapes.assumed import Assumed, boxed, property_source
+from stator.pytorch.shapes.assumed import Assumed, Guards, boxed, property_source
 from stator.pytorch.shapes.contexts import Form, context_of, form_of, opened, origin_of, static_context
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.shapes.unbacked import sizes_of, symbols_of
@@ -69,7 +68,7 @@ class Shapes:
         self.elements: dict[object, Value] = {}
         #: symbols that operations have made for numbers they read for their own use
         self._unseen: set[sympy.Symbol] = set()
-        self.frozen: list[Predicate] | None = None
+        self.frozen: Guards | None = None
         #: whether numbers read from the frame are not to be symbols for now, however they vary
         self.reads_constants = False
 
@@ -284,14 +283,14 @@ class Shapes:
 
     # -- guards -------------------------------------------------------------------------------------------------
 
-    def guards(self) -> list[Predicate]:
+    def guards(self) -> Guards:
         """What has been assumed of the symbols, as guards (read once, after the backend has had its say)."""
         if self.frozen is None:
             dynamism.note_assigned(self.recorder.trace)
             self.frozen = self._read_guards() if self._tracked else []
         return self.frozen
 
-    def _read_guards(self) -> list[Predicate]:
+    def _read_guards(self) -> Guards:
         from torch.fx.experimental.symbolic_shapes import ConstraintViolationError
 
         try:
