@@ -25,6 +25,7 @@ from stator.report.events import Broke, Compiled, Listener
 from stator.report.messages import definition
 from stator.report.source_lines import line_at
 from stator.report.stats import RecompileRecord
+from stator.report.words import counted
 
 __all__ = ["Census", "CensusTaker", "Difference"]
 
@@ -98,11 +99,14 @@ class Census:
 
     def __str__(self) -> str:
         """The totals, then what is judged."""
-        totals = ", ".join(f"{sum(item.count for item in self.items[kind])} {kind}" for kind in _JUDGED)
         graphs, values = self.items["graphs"], self.items["specialisations"]
-        operations = sum(item.count for item in graphs)
-        totals += f", {operations} operations in the graphs of {len(graphs)} functions, {len(values)} specialisations"
-        return "\n".join([totals, *_listed((kind, self.items[kind]) for kind in _JUDGED if self.items[kind])])
+        operations = counted(sum(item.count for item in graphs), "operation")
+        totals = [counted(sum(item.count for item in self.items[kind]), kind.removesuffix("s")) for kind in _JUDGED]
+        totals.append(f"{operations} in the graphs of {counted(len(graphs), 'function')}")
+        totals.append(counted(len(values), "specialisation"))
+        return "\n".join(
+            [", ".join(totals), *_listed((kind, self.items[kind]) for kind in _JUDGED if self.items[kind])]
+        )
 
     def to_json(self) -> str:
         """As it is saved; in an order that does not depend on the run."""

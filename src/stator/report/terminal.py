@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from stator.report.explanation import BreakSite, Explanation, FrameRecord
+from stator.report.words import counted
 
 __all__ = ["Line", "lines", "show", "text"]
 
@@ -75,11 +76,11 @@ def lines(explanation: Explanation) -> Iterator[Line]:
 
 def _headline(explanation: Explanation) -> str:
     counts = [
-        _count(len(explanation.frames), "frame"),
-        _count(explanation.graph_count, "graph"),
-        _count(explanation.op_count, "operation"),
-        _count(explanation.graph_break_count, "graph break"),
-        _count(len(explanation.recompiles), "recompile"),
+        counted(len(explanation.frames), "frame"),
+        counted(explanation.graph_count, "graph"),
+        counted(explanation.op_count, "operation"),
+        counted(explanation.graph_break_count, "graph break"),
+        counted(len(explanation.recompiles), "recompile"),
     ]
     return f"{explanation.name}: {', '.join(counts)}"
 
@@ -101,21 +102,17 @@ def _break(site: BreakSite, count: int) -> Iterator[Line]:
 
 
 def _frame(number: int, frame: FrameRecord) -> Iterator[Line]:
-    graph = "no graph" if frame.graph is None else f"a graph of {_count(len(frame.graph.ops), 'operation')}"
+    graph = "no graph" if frame.graph is None else f"a graph of {counted(len(frame.graph.ops), 'operation')}"
     seconds = f"{frame.trace_seconds:.3f} s + {frame.backend_seconds:.3f} s"
     name = f"{frame.function} ({f'from line {frame.resumed} on' if frame.resumed else _short(frame.where)})"
     end = f", then {frame.brk.code} at {_short(frame.brk.where)}" if frame.brk else ""
-    yield Line(f"  {number:2}  {name}: {graph}, {_count(len(frame.guards), 'guard')}, {seconds}{end}")
+    yield Line(f"  {number:2}  {name}: {graph}, {counted(len(frame.guards), 'guard')}, {seconds}{end}")
 
 
 def _wrapped(sentence: str, before: str = "") -> Iterator[Line]:
     if sentence:
         for line in textwrap.wrap(f"{before}{sentence}", _WIDTH - 6, break_long_words=False, break_on_hyphens=False):
             yield Line(f"      {line}", "green" if before else "")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _short(where: str) -> str:
