@@ -31,6 +31,17 @@ def test_each_option_is_read():
     assert not set(stator.config.names()) - read
 
 
+def test_allow_ignore_mark_dynamic():
+    def fixed(x):
+        return x * 2 if x.size(0) == 3 else x
+
+    x = torch.ones(3)
+    stator.mark_dynamic(x, 0)
+    assert graphs_of(fixed, [(x,)], allow_ignore_mark_dynamic=True) == 1
+    with pytest.raises(stator.ConstraintViolationError, match="marked to be dynamic, but the code needs"):
+        graphs_of(fixed, [(x,)])
+
+
 def graphs_of(function, calls, **options):
     """How many graphs the calls take; each must give what the function gives."""
     backend = CountingBackend()

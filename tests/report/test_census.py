@@ -1,6 +1,5 @@
-"""`stator census` and the pytest plugin: what counts as worse, what does not, and the commands of the example."""
-
 # needs: torch
+"""`stator census` and the pytest plugin: what counts as worse, what does not, and the commands of the example."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Progress of long compiles: on a terminal alone, in one line, which is gone at the end."""
-
 # needs: torch
+"""Progress of long compiles: on a terminal alone, in one line, which is gone at the end."""
 
 from __future__ import annotations
 

@@ -124,8 +124,13 @@ def continuation(
     """
     original, first, target = _resolve(code, index, mode, target)
     if mode == "value" and not generator:
-        # Where it goes on is what matters: `while` has its condition twice in the bytecode, and one body.
-        first = target = first + 1 if target is None else target
+        # Where it goes on is what matters: `while` has its condition twice in the bytecode, and one body, to which
+        # one of them jumps.
+        target = first + 1 if target is None else target
+        instrs = decode(original).instrs
+        if target < len(instrs) and instrs[target].op == "JUMP":
+            target = instrs[target].arg
+        first = target
     pushed = results if mode == "value" and not generator else 0
     raised = tuple(original_of(code, at)[1] for at in raised)
     place = _Place(first, mode, tuple(stack), tuple(names), pushed, target, generator, frozenset(cleared), raised)

@@ -135,7 +135,7 @@ def selected(space: Space, container: Value, key: Any, read: Function) -> Value 
 def computed_number(space: Space, result: Host, sources: list[Source], compute: Function, text: str) -> Value | None:
     """The number that `compute` gives for existing numbers, now `result`; None where it cannot be had."""
     for place, source in enumerate(sources):
-        text = text.replace(source.expr(), f"{{{place}}}")
+        text = text.replace(source.expr(), f"{{{place or ''}}}")
     return _existing(space, result, CallSource(compute, sources[0], text, *sources[1:])) if sources else None
 
 

@@ -54,32 +54,53 @@ class Place:
         self.path = path
         self.given = given
 
-    def find(self, given: Sequence[Any], results: list[Any]) -> Any:
-        """The value."""
-        found = given[self.index] if self.given else results[self.index]
-        for step in self.path:
-            found = found[step]
-        return found
+    def code(self) -> str:
+        """The value, in the code of the recipe."""
+        return f"{'given' if self.given else 'made'}{self.index}{''.join(f'[{step!r}]' for step in self.path)}"
 
 
 class Recipe:
     """How a value is computed from existing tensors and numbers."""
 
-    def __init__(self, steps: list[Step], outcome: Place) -> None:
-        self.steps = steps
+    def __init__(self, steps: list[Step], outcome: Place, given: int) -> None:
         self.outcome = outcome
+        self.compute = _compiled(steps, outcome, given)
 
     def run(self, given: Sequence[Any]) -> Any:
         """The value, whatever modes are on."""
         if internals.len_dispatch_stack():
             with internals.disable_current_modes():
                 return self.run(given)
-        results: list[Any] = []
         with internals.DisableTorchFunction():
-            for function, args, kwargs, places in self.steps:
-                operands = [place.find(given, results) for place in places]
-                results.append(function(*fill(args, operands), **fill(kwargs, operands)))
-            return self.outcome.find(given, results)
+            return self.compute(*given)
+
+
+def _compiled(steps: list[Step], outcome: Place, given: int) -> Function:
+    """The steps as a function, which does them twice as fast as a loop over them: a guard does so at each call."""
+    names: dict[str, Any] = {}
+
+    def written(template: Any, places: list[Place]) -> str:
+        kind = type(template)
+        if kind is Operand:
+            return places[template.index].code()
+        if kind is slice:
+            parts = [written(part, places) for part in (template.start, template.stop, template.step)]
+            return f"slice({', '.join(parts)})"
+        if kind is dict:
+            return f"{{{', '.join(f'{key!r}: {written(part, places)}' for key, part in template.items())}}}"
+        if kind in (tuple, list):
+            items = "".join(f"{written(part, places)}, " for part in template)
+            return f"({items})" if kind is tuple else f"[{items}]"
+        name = f"constant{len(names)}"
+        names[name] = template
+        return name
+
+    lines = [f"def compute({', '.join(f'given{place}' for place in range(given))}):"]
+    for number, (function, args, kwargs, places) in enumerate(steps):
+        given_by_name = f", **{written(kwargs, places)}" if kwargs else ""
+        lines.append(f"    made{number} = {written(function, places)}(*{written(args, places)}{given_by_name})")
+    exec("\n".join([*lines, f"    return {outcome.code()}"]), names)
+    return names["compute"]
 
 
 class Search:
@@ -117,7 +138,7 @@ class Search:
             if operation in self.needed:
                 function, args, kwargs = operation.function, operation.args, operation.kwargs
                 self.results[operation] = self._step(function, args, kwargs, _read(operation))
-        return Recipe(self.steps, self._place(value))
+        return Recipe(self.steps, self._place(value), len(self.given))
 
     def now(self, recipe: Recipe) -> Any:
         """What a recipe gives in this call; None where it fails."""
