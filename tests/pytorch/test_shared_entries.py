@@ -1,8 +1,6 @@
 """compile() calls of one code with equal settings share the entries that fit; their limits stay their own."""
 
 import functools
-import gc
-import weakref
 
 import pytest
 import torch
@@ -10,7 +8,6 @@ from torch import nn
 
 import stator
 from stator.backends.registry import register_backend
-from stator.compiler import pool
 from stator.testing import CompileCounter
 
 BACKENDS = ["eager", "aot_eager"]
@@ -205,43 +202,6 @@ def test_a_function_compiled_in_a_loop():
         kept.append(stator.compile(lambda x, scale=scale: x * scale, backend="eager"))
         assert kept[-1](torch.ones(1)).item() == n
     assert graphs() == 1
-
-
-AGAIN = {
-    "function": lambda backend: stator.compile(double, backend=backend),
-    "lambda": lambda backend: stator.compile(lambda x: x * 2, backend=backend),
-    "module": lambda backend: stator.compile(Block(0), backend=backend),
-    "in place": lambda backend: in_place(Block(0), backend=backend),
-}
-
-
-@pytest.mark.parametrize("what", AGAIN)
-def test_what_is_compiled_anew_at_each_call_is_traced_once(what):
-    backend = CompileCounter()
-    stator.install()
-    try:
-        for _ in range(5):
-            AGAIN[what](backend)(torch.ones(2, 4))
-            gc.collect()
-    finally:
-        stator.uninstall()
-    assert backend.frame_count == 1
-
-
-def region_of_a_lambda(n):
-    call = stator.compile(eval(f"lambda x: x * {n}"), backend="eager")
-    assert call(torch.ones(1)).item() == n
-    return weakref.ref(call._stator_region)
-
-
-def test_what_has_ended_is_kept_neither_for_long_nor_past_a_reset(monkeypatch):
-    monkeypatch.setattr(pool, "_MOST_KEPT", 3)
-    regions = [region_of_a_lambda(n) for n in range(9)]
-    gc.collect()
-    assert [region() is not None for region in regions] == [False] * 6 + [True] * 3
-    stator.reset()
-    gc.collect()
-    assert all(region() is None for region in regions)
 
 
 def test_what_differs_is_traced_again():

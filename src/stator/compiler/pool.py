@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 
 #: the pools of the compile regions alive, by their settings
 _POOLS: weakref.WeakValueDictionary[Hashable, Pool] = weakref.WeakValueDictionary()
-#: the compile regions that others have used last, or may use next: these outlive what compile() gave
-#: (`stator.compile(f)(x)` in a loop is one trace), which is why they are few
-_KEPT: dict[CompileRegion, None] = {}
-_MOST_KEPT = 256
 
 
 class Pool:
@@ -48,14 +44,6 @@ class Pool:
         """One more compile region is of this kind."""
         self._regions.add(compile_region)
 
-    def keep(self, compile_region: CompileRegion) -> None:
-        """The compile region has an entry that others may use after its end."""
-        if not self.isolated:
-            _KEPT.pop(compile_region, None)
-            _KEPT[compile_region] = None
-            if len(_KEPT) > _MOST_KEPT:
-                _KEPT.pop(next(iter(_KEPT)), None)
-
     def state_of(self, code: CodeType) -> dict[object, Any]:
         """What earlier traces of this code left for the next (which sizes vary …)."""
         return self._states.of(unvaried(code), lambda code: {})
@@ -73,7 +61,6 @@ class Pool:
         for other in list(self._regions):
             for entry in reversed(other.region.entries(code)):
                 if entry not in tried and _is_for(entry, config) and _passes(entry, function, args):
-                    self.keep(other)
                     return entry
                 tried.add(entry)
         return None
@@ -96,8 +83,7 @@ def pool_of(
 
 
 def forget_all() -> None:
-    """Forget what the traces of all compile regions have learnt, and those that have ended."""
-    _KEPT.clear()
+    """Forget what the traces of all compile regions have learnt."""
     for pool in list(_POOLS.values()):
         pool.forget()
 

@@ -20,6 +20,7 @@ from stator.guards.guard import Predicate
 from stator.guards.source import AttrSource, GlobalSource
 from stator.pytorch.shapes import dynamism
 from stator.pytorch.shapes.symbols import SymValue
+from stator.pytorch.shapes.unbacked import symbols_of
 from stator.pytorch.tensors.known import is_unwritten
 from stator.pytorch.tensors.recipes import Search
 from stator.pytorch.tensors.tensor import TensorValue
@@ -80,10 +81,11 @@ class _Outcomes:
         return result
 
     def begins(self, value: TensorValue | SymValue) -> bool:
-        """Whether it is a number, or a tensor that steers and has not been written since the trace began."""
+        """Whether it is a number that is not marked as unknown, or a tensor that steers and has not been written."""
+        recorder: Recorder = self.trace.recorder
         if isinstance(value, SymValue):
-            return True
-        return value.cls is torch.Tensor and _steers(value) and is_unwritten(self.trace.recorder, value)
+            return not any(map(recorder.shapes.env.is_unbacked_symint, symbols_of(value.number)))
+        return value.cls is torch.Tensor and _steers(value) and is_unwritten(recorder, value)
 
 
 def _steers(value: TensorValue) -> bool:
