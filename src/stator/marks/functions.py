@@ -103,6 +103,16 @@ class Leaf:
         )
 
 
+def leaf_of(function: Any) -> Leaf | None:
+    """What a function marked as a leaf, by Stator or by torch._dynamo, is made of."""
+    marks = function.__dict__
+    leaf: Leaf | None = marks.get("_stator_leaf")
+    if leaf is None and "_torchdynamo_leaf_real_fn" in marks:
+        names = ("real_fn", "mutates_args", "fake_fn", "hook_fn")
+        leaf = Leaf(*(marks[f"_torchdynamo_leaf_{name}"] for name in names))
+    return leaf
+
+
 __all__ = [
     "Leaf",
     "allow_in_graph",
@@ -111,4 +121,5 @@ __all__ = [
     "disable",
     "graph_break",
     "is_compiling",
+    "leaf_of",
 ]

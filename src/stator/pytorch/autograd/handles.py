@@ -22,14 +22,19 @@ __all__ = ["HandleValue", "TracedHandle", "TracedHook"]
 
 
 class TracedHook:
-    """A hook that the graph registers: on which tensor, and at which instruction."""
+    """A hook that the graph registers: on which tensor, and at which instruction the graph ends if it may not.
 
-    def __init__(self, tensor: TracedTensor, step: int) -> None:
+    Args:
+        joint: it waits for the gradients of other tensors as well.
+    """
+
+    def __init__(self, tensor: TracedTensor, step: int, *, joint: bool = False) -> None:
         self.tensor = tensor
         self.step = step
+        self.joint = joint
 
     def refused(self, why: str) -> Restart:
-        """The graph is to end before the hook is registered."""
+        """The graph is to end before."""
         return Restart(self.step, errors.AutogradCall(describe_callable(torch.Tensor.register_hook), why))
 
 
