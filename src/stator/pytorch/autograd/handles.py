@@ -22,7 +22,7 @@ __all__ = ["HandleValue", "TracedHandle", "TracedHook"]
 
 
 class TracedHook:
-    """A hook that the graph registers: on which tensor, and at which instruction the graph ends if it may not.
+    """A hook that the graph registers: on which tensor, and at which instruction.
 
     Args:
         joint: it waits for the gradients of other tensors as well.
@@ -34,7 +34,7 @@ class TracedHook:
         self.joint = joint
 
     def refused(self, why: str) -> Restart:
-        """The graph is to end before."""
+        """The graph is to end before the hook is registered."""
         return Restart(self.step, errors.AutogradCall(describe_callable(torch.Tensor.register_hook), why))
 
 

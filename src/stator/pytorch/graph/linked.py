@@ -57,7 +57,7 @@ def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
     written, rewritten = recorder.effects.written, recorder.effects.rewritten
     asked += [(value, rewritten[value]) for value in written if value.requires_grad and not _was_leaf(value)]
     if len(asked) > 1 and _asked(recorder):
-        _cut(recorder, asked)
+        _cut(recorder, asked, _Hooking(recorder.resumed).found)
 
 
 def _is_made_again(recorder: Recorder, view: TracedTensor) -> bool:
@@ -103,14 +103,15 @@ def _was_leaf(value: TracedTensor) -> bool:
     return bool(value.meta.is_leaf if value.meta is not None else value.fake.is_leaf)
 
 
-def _cut(recorder: Recorder, made: list[tuple[TracedTensor, Operation]]) -> None:
+def _cut(recorder: Recorder, made: list[tuple[TracedTensor, Operation]], hooked: bool) -> None:
     """End the graph before the first operation on whose result, or on what it writes to, another output depends.
 
-    Ordinary Python performs it: then the tensor has a place of its own in autograd's graph.
+    Ordinary Python performs it: then the tensor has a place of its own in autograd's graph. If it is to be `hooked`, no
+    other output may be of the same graph: the hook would be called, with None, when only that one has a gradient.
     """
     for value, operation in sorted(made, key=lambda pair: pair[1].step):
         reached = _reached(value.node, recorder.effects.keep)
-        if any(other.node in reached for other, _ in made if other.node is not value.node):
+        if hooked or any(other.node in reached for other, _ in made if other.node is not value.node):
             about = f"what may be asked about the gradient of a result of {describe_callable(operation.function)}"
             raise Restart(operation.step, errors.AutogradCall(about, "two results of a graph are not linked there"))
 

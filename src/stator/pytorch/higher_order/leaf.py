@@ -85,8 +85,8 @@ def _hook_up(space: Space, leaf: Leaf, module: LeafModule, tensors: list[TensorV
     hooked = tensors if inside or leaf.hook is not None else []
     if refusal is None and all(map(is_new, hooked)):
         module.watched = [place for place in module.watched if hooked]
-        made = [(tensor, tensor.operation.step) for tensor in hooked if tensor.operation is not None]
-        recorder.tracked.engine.traced_hooks += [TracedHook(*pair, joint=len(made) > 1) for pair in made]
+        hooks = [TracedHook(tensor, space.trace.steps, joint=len(hooked) > 1) for tensor in hooked]
+        recorder.tracked.engine.traced_hooks += hooks
         return
     for tensor in hooked:
         check_hookable(space, tensor, refusal or errors.AutogradCall(name, "its hook sees old and new tensors"))
