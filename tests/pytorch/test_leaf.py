@@ -371,6 +371,22 @@ def test_hooks_that_names_do_not_tell_of_are_an_error(backend):
         stator.compile(lambda x: hides(x), backend=backend)(torch.ones(2, requires_grad=True))
 
 
+def test_hooks_that_torchs_own_mark_loses_in_eager_break_nothing(backend):
+    from torch._dynamo.decorators import leaf_function
+
+    @leaf_function
+    def theirs(x):
+        _registering(x)
+
+    theirs.register_fake(lambda x: None)
+
+    def f(x):
+        theirs(x)
+        return x * 2
+
+    assert _logs(f) == _logs(stator.compile(f, backend=backend, fullgraph=True))
+
+
 def test_inductor_leaves_it_to_python():
     def f(x):
         y = x * 3

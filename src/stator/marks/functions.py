@@ -93,6 +93,8 @@ class Leaf:
     mutates: frozenset[str]
     fake: Callable[..., Any] | None = None
     hook: Callable[..., Any] | None = None
+    #: whether it is called with copies of its arguments in eager, too: hooks that it puts on them are never called
+    isolated: bool = False
 
     def missing_fake(self) -> str:
         """What to say where there is no fake implementation."""
@@ -109,7 +111,8 @@ def leaf_of(function: Any) -> Leaf | None:
     leaf: Leaf | None = marks.get("_stator_leaf")
     if leaf is None and "_torchdynamo_leaf_real_fn" in marks:
         names = ("real_fn", "mutates_args", "fake_fn", "hook_fn")
-        leaf = Leaf(*(marks[f"_torchdynamo_leaf_{name}"] for name in names))
+        real, mutates, fake, hook = (marks[f"_torchdynamo_leaf_{name}"] for name in names)
+        leaf = Leaf(real, mutates, fake, hook, isolated=True)
     return leaf
 
 

@@ -79,7 +79,7 @@ def _hook_up(space: Space, leaf: Leaf, module: LeafModule, tensors: list[TensorV
     refusal: errors.Break | None = None
     if not getattr(space.trace.compile_region.backend, "takes_leaf_functions", True):
         refusal = errors.HigherOrderOperatorCall(f"the leaf function {name}", "the backend fails on it")
-    inside = bool(tensors) and registers_hooks(leaf.function)
+    inside = bool(tensors) and not leaf.isolated and registers_hooks(leaf.function)
     if inside:
         refusal = errors.AutogradCall(name, "it registers hooks on tensors, and a graph calls it with copies of them")
     hooked = tensors if inside or leaf.hook is not None else []
@@ -136,7 +136,9 @@ class LeafModule(torch.nn.Module):
         self.structure: tuple[Host, int] | None = None
         #: what the function gives, with the places of its tensors
         self.result: Nested = None
-        self.real = internals.LeafCallable(functools.partial(self.run_real, leaf.function))
+        self.real = internals.LeafCallable(
+            functools.partial(self.run if leaf.isolated else self.run_real, leaf.function)
+        )
         assert leaf.fake is not None
         self.fake = internals.LeafCallable(functools.partial(self.run, leaf.fake))
         #: the places of the operands whose gradients the hook is called with
