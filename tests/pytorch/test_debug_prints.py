@@ -25,6 +25,20 @@ def shows(x: torch.Tensor) -> torch.Tensor:
     return y.sum()
 
 
+def logs_results(x: torch.Tensor) -> torch.Tensor:
+    y, other = x * 3, x.cos()
+    z = y.exp()
+    stator.debug_grad_log(x, y, z, other)
+    if sum(y.shape) % 2:
+        return uses_one(y.sum(), z)
+    return z.sum() + other.sum()
+
+
+@stator.disable
+def uses_one(y: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+    return y + z.detach().sum()
+
+
 def logs_gradients(x: torch.Tensor) -> torch.Tensor:
     y = x * 3
     z = y.sin() + x.shape[0]
@@ -70,12 +84,20 @@ def test_print(backend: str, capfd: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_gradients(backend: str, capfd: pytest.CaptureFixture[str]) -> None:
-    text = check(logs_gradients, backend, capfd, fullgraph=backend == "eager")
+    text = check(logs_gradients, backend, capfd, fullgraph=True)
     assert text.count("[backward] t0_grad_norm=") == 4 == text.count("[backward] t1_grad_norm=")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradients_of_results_and_arguments(backend: str, capfd: pytest.CaptureFixture[str]) -> None:
+    text = check(logs_results, backend, capfd, fullgraph=False)
+    assert text.count("t0_grad_norm=") == text.count("t1_grad_norm=") == 4
+    assert text.count("t2_grad_norm=") == text.count("t3_grad_norm=") == 1
 
 
 def test_with_inductor(capfd: pytest.CaptureFixture[str]) -> None:
     check(shows, "inductor", capfd)
+    check(logs_gradients, "inductor", capfd, fullgraph=False)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -102,7 +124,7 @@ def test_installed_with_gradients(backend: str, capfd: pytest.CaptureFixture[str
     prints = stator.install_debug_prints(model, gradients=True)
     model(x).sum().backward()
     text = capfd.readouterr().out
-    stator.compile(model, backend=backend, fullgraph=backend == "eager")(x).sum().backward()
+    stator.compile(model, backend=backend, fullgraph=True)(x).sum().backward()
     assert capfd.readouterr().out == text and "[backward] 0_grad_norm=" in text
     assert "[backward] Sequential_grad_norm=" in text
     prints.remove()

@@ -147,8 +147,7 @@ def test_hooks_see_the_gradients_once(backend, count):
         LOG.append([grad.clone() for grad in grads])
 
     def f(x, y):
-        # not leaves: see leaf_function
-        return watched(x + 0, 3, y + 0).sum()
+        return watched(x, 3, y).sum()
 
     for call in (f, stator.compile(f, backend=backend, fullgraph=True)):
         x, y = (torch.full((2,), n, requires_grad=i < count) for i, n in enumerate((2.0, 5.0)))
@@ -231,3 +230,169 @@ def test_a_parameter_that_the_module_gets_later_has_gradients_too():
     model.scale = torch.nn.Parameter(torch.full((3,), 2.0))
     compiled(x).backward()
     assert torch.allclose(model.scale.grad, model(x).sum(0))
+
+
+@stator.leaf_function
+def seen(*tensors):
+    LOG.append("called")
+
+
+@seen.register_fake
+def _(*tensors):
+    return None
+
+
+@seen.register_multi_grad_hook
+def _(*gradients):
+    LOG.append([None if gradient is None else gradient.tolist() for gradient in gradients])
+
+
+def _single(x):
+    y = x * 3
+    seen(y)
+    return y
+
+
+def _one_of_two_results(x):
+    y, other = x * 3, x.sin()
+    seen(y)
+    return y, other
+
+
+def _dependent_results(x):
+    y = x * 3
+    z = y.exp()
+    seen(y, z)
+    return y, z
+
+
+def _the_end_and_another(x):
+    y = x * 3
+    z = y.exp()
+    seen(y, z)
+    return z
+
+
+def _inner(x):
+    y = x * 3
+    z = y.exp()
+    seen(y, z)
+    return (y * z).sum()
+
+
+def _argument(x):
+    seen(x)
+    return x * 3
+
+
+def _mixed(x):
+    y = x * 3
+    seen(x, y)
+    return y.exp()
+
+
+PROGRAMS = {f.__name__[1:]: f for f in (_single, _one_of_two_results, _dependent_results, _the_end_and_another, _inner)}
+PROGRAMS |= {f.__name__[1:]: f for f in (_argument, _mixed)}
+
+
+def _logs(function, sizes=(2, 2, 3, 4)):
+    """What is logged, with the gradients, where gradients of each result alone and of all are computed."""
+    found = []
+    for size in sizes:
+        results = function(torch.ones(size, requires_grad=True))
+        for chosen in range(len(results) + 1) if isinstance(results, tuple) else [None]:
+            x = torch.linspace(0, 1, size, requires_grad=True)
+            LOG.clear()
+            results = function(x)
+            if chosen is not None:
+                results = torch.cat(results) if chosen == len(results) else results[chosen]
+            loss = (results * 2).sum() + (x * x).sum()
+            loss.backward()
+            found.append(([*LOG], x.grad.tolist()))
+    return found
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_hooks_are_called_as_in_eager(program, backend):
+    function = PROGRAMS[program]
+    expected = _logs(function)
+    assert str(_logs(stator.compile(function, backend=backend))) == str(expected)
+
+
+@pytest.mark.parametrize("program", ["single", "inner", "argument"])
+def test_hooks_break_nothing(program, backend):
+    stator.compile(PROGRAMS[program], backend=backend, fullgraph=True)(torch.ones(2, requires_grad=True))
+
+
+def _registering(x):
+    x.register_hook(lambda gradient: LOG.append(gradient.tolist()))
+
+
+@stator.leaf_function
+def registers(x):
+    _registering(x)
+    LOG.append("called")
+    return x * 2
+
+
+@registers.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+def _registered_on_result(x):
+    y, other = x * 3, x.sin()
+    z = registers(y)
+    return y, z, other
+
+
+def _registered_on_argument(x):
+    return registers(x) * x
+
+
+@pytest.mark.parametrize("function", [_registered_on_result, _registered_on_argument])
+def test_hooks_that_it_registers_itself_are_not_lost(function, backend):
+    expected = _logs(function)
+    assert str(_logs(stator.compile(function, backend=backend))) == str(expected)
+    with pytest.raises(stator.GraphBreakError, match="registers hooks on tensors"):
+        stator.compile(function, backend=backend, fullgraph=True)(torch.ones(2, requires_grad=True))
+
+
+def test_hooks_that_names_do_not_tell_of_are_an_error(backend):
+    hidden = {"call": _registering}
+
+    @stator.leaf_function
+    def hides(x):
+        hidden["call"](x)
+        return x * 2
+
+    hides.register_fake(torch.empty_like)
+    with pytest.raises(RuntimeError, match="leaf_function 'hides' has registered a hook"):
+        stator.compile(lambda x: hides(x), backend=backend)(torch.ones(2, requires_grad=True))
+
+
+def test_hooks_that_torchs_own_mark_loses_in_eager_break_nothing(backend):
+    from torch._dynamo.decorators import leaf_function
+
+    @leaf_function
+    def theirs(x):
+        _registering(x)
+
+    theirs.register_fake(lambda x: None)
+
+    def f(x):
+        theirs(x)
+        return x * 2
+
+    assert _logs(f) == _logs(stator.compile(f, backend=backend, fullgraph=True))
+
+
+def test_inductor_leaves_it_to_python():
+    def f(x):
+        y = x * 3
+        z = logged(y.sin())["out"]
+        seen(y)
+        return y, z
+
+    expected = _logs(f, sizes=[2])
+    assert str(_logs(stator.compile(f, backend="inductor"), sizes=[2])) == str(expected)

@@ -170,6 +170,75 @@ def test_a_hook_that_acts_acts_at_every_backward(backend: str) -> None:
     alike(make, backend=backend, tolerance=1e-5)
 
 
+@backends
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_a_hook_is_not_called_for_other_results(chosen: int, backend: str) -> None:
+    def program(x: Any) -> Any:
+        y, z = x * 2, x * 3
+        y.register_hook(lambda g: g * 10)
+        return y.sin(), z.cos()
+
+    compiled = stator.compile(program, backend=backend)
+    found = []
+    for function in (program, compiled, compiled):
+        x = torch.linspace(0, 1, 3, requires_grad=True)
+        function(x)[chosen].sum().backward()
+        found.append(x.grad)
+    torch.testing.assert_close(found[1:], [found[0]] * 2)
+
+
+NORMS: list[tuple[str, float]] = []
+
+
+@stator.leaf_function
+def note(name: str, gradient: Any) -> None:
+    NORMS.append((name, gradient.norm().item()))
+
+
+note.register_fake(lambda name, gradient: None)
+
+
+def noting(x: Any) -> Any:
+    y = x * 2
+    y.register_hook(lambda g: note("y", g))
+    return y.exp()
+
+
+def noting_and_scaling(x: Any) -> Any:
+    y = x * 2
+
+    def hook(g: Any) -> Any:
+        note("before", g)
+        g = g * x.detach()
+        note("after", g)
+        return g
+
+    y.register_hook(hook)
+    return y
+
+
+def noting_inside(x: Any) -> Any:
+    y = x.detach().clone().requires_grad_()
+    z = y * 2
+    z.register_hook(lambda g: note("z", g))
+    z.exp().sum().backward()
+    return x * y.grad
+
+
+@backends
+@pytest.mark.parametrize("program", [noting, noting_and_scaling, noting_inside])
+def test_a_hook_may_call_leaf_functions(program: Any, backend: str) -> None:
+    compiled = stator.compile(program, backend=backend, fullgraph=True)
+    for size in (2, 2, 3, 4):
+        found = []
+        for function in (program, compiled):
+            NORMS.clear()
+            x = torch.linspace(0, 1, size, requires_grad=True)
+            function(x).sum().backward()
+            found.append((x.grad, [*NORMS]))
+        assert str(found[1]) == str(found[0]) and NORMS
+
+
 # -- retained gradients -----------------------------------------------------------------------------------------------
 
 

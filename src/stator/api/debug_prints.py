@@ -6,6 +6,8 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
+from stator.api.leaf import leaf_function
+
 __all__ = ["DebugPrints", "debug_grad_log", "install_debug_prints", "print"]
 
 
@@ -30,8 +32,9 @@ def _value(arg: Any) -> Any:
 def debug_grad_log(*tensors: Any) -> None:
     """Print the norm of each tensor's gradient when a backward pass has computed it.
 
-    With backends that trace the backward pass (all but `eager`) this breaks the graph (SB0205), but for tensors that
-    the graph is given: they would not call the hook.
+    In compiled code this is a part of the graph. Backends that trace the backward pass (all but `eager`) know gradients
+    of a graph's results together: where a result is not made from the tensor the graph breaks (SB0205). So it does with
+    `inductor`, which takes no leaf functions (SB0208).
 
     Example:
         >>> stator.debug_grad_log(hidden, logits)
@@ -44,11 +47,16 @@ def debug_grad_log(*tensors: Any) -> None:
 
 
 def _log_gradient(name: str, tensor: Any) -> None:
-    def hook(gradient: Any) -> None:
-        builtins.print(f"[backward] {name}_grad_norm={gradient.norm().item():.4f}")
-
     if tensor.requires_grad:
-        tensor.register_hook(hook)
+        tensor.register_hook(lambda gradient: _print_norm(name, gradient))
+
+
+@leaf_function
+def _print_norm(name: str, gradient: Any) -> None:
+    builtins.print(f"[backward] {name}_grad_norm={gradient.norm().item():.4f}")
+
+
+_print_norm.register_fake(lambda name, gradient: None)
 
 
 class DebugPrints:

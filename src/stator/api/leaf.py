@@ -29,8 +29,11 @@ def leaf_function(fn: Callable[..., Any] | None = None, *, mutates_args: Iterabl
     - `register_fake(fake)`, which is needed: `fake` gives results of the same structure and metadata, of tensors
       without contents.
     - `register_multi_grad_hook(hook)`: `hook` is called with the gradients of the arguments that require one, in
-      their order, when a backward pass has computed them all. Under backends that trace the graph again (all but
-      `eager`) torch 2.13 refuses this for inputs of the graph that are leaves of autograd's.
+      their order, when a backward pass has computed them all.
+
+    In a graph the function is called with copies of its arguments. If it registers hooks on them itself, the graph
+    breaks, as far as names in its code tell, and else it is an error. `inductor` takes no leaf functions: the graph
+    breaks.
 
     Raises:
         ValueError: an expression of `mutates_args` names no parameter; when called, there is no fake implementation.

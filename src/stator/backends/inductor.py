@@ -20,6 +20,8 @@ class Inductor:
     name = "inductor"
     #: it traces the backward pass of a graph with the graph
     traces_backward = True
+    #: it fails on torch's operator for them
+    takes_leaf_functions = False
 
     def __init__(self, mode: str | None, options: dict[str, object]) -> None:
         self.mode = mode

@@ -93,6 +93,8 @@ class Leaf:
     mutates: frozenset[str]
     fake: Callable[..., Any] | None = None
     hook: Callable[..., Any] | None = None
+    #: whether it is called with copies of its arguments in eager, too: hooks that it puts on them are never called
+    isolated: bool = False
 
     def missing_fake(self) -> str:
         """What to say where there is no fake implementation."""
@@ -103,6 +105,17 @@ class Leaf:
         )
 
 
+def leaf_of(function: Any) -> Leaf | None:
+    """What a function marked as a leaf, by Stator or by torch._dynamo, is made of."""
+    marks = function.__dict__
+    leaf: Leaf | None = marks.get("_stator_leaf")
+    if leaf is None and "_torchdynamo_leaf_real_fn" in marks:
+        names = ("real_fn", "mutates_args", "fake_fn", "hook_fn")
+        real, mutates, fake, hook = (marks[f"_torchdynamo_leaf_{name}"] for name in names)
+        leaf = Leaf(real, mutates, fake, hook, isolated=True)
+    return leaf
+
+
 __all__ = [
     "Leaf",
     "allow_in_graph",
@@ -111,4 +124,5 @@ __all__ = [
     "disable",
     "graph_break",
     "is_compiling",
+    "leaf_of",
 ]

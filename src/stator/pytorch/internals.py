@@ -647,11 +647,6 @@ def note_origin(node: Any, source: Any) -> None:
     setattr(node, ORIGIN, source)
 
 
-def hook_leaf(leaf: Any, real: Any, fake: Any) -> None:
-    """Have a leaf function in a graph call a hook when its gradients have been computed."""
-    leaf._leaf_hook_real_fn, leaf._leaf_hook_fake_fn = real, fake
-
-
 def operator_spaces() -> list[Any]:
     """What holds torch's operators as C functions, for each part of torch that this one has."""
     import torch

@@ -22,11 +22,16 @@ __all__ = ["HandleValue", "TracedHandle", "TracedHook"]
 
 
 class TracedHook:
-    """A hook that the graph registers: on which tensor, and at which instruction."""
+    """A hook that the graph registers: on which tensor, and at which instruction.
 
-    def __init__(self, tensor: TracedTensor, step: int) -> None:
+    Args:
+        joint: it waits for the gradients of other tensors as well.
+    """
+
+    def __init__(self, tensor: TracedTensor, step: int, *, joint: bool = False) -> None:
         self.tensor = tensor
         self.step = step
+        self.joint = joint
 
     def refused(self, why: str) -> Restart:
         """The graph is to end before the hook is registered."""

@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function
     from stator.space.space import Space
 
+__all__ = ["check_hookable", "hook_up", "install", "is_new"]
+
 
 def hook_up(handle: RemovableHandle, method: Function, tensor: torch.Tensor, hook: Function) -> None:
     """Register a hook and give `handle` what its handle holds."""
     handle.__dict__.update(vars(method(tensor, hook)))
 
 
-def _is_new(tensor: TensorValue) -> bool:
+def is_new(tensor: TensorValue) -> bool:
     """Whether the graph makes the tensor, and a hook may be registered on it there."""
     return (
         tensor.cls in PLAIN_CLASSES
@@ -40,9 +42,8 @@ def _is_new(tensor: TensorValue) -> bool:
     )
 
 
-def _check(space: Space, tensor: torch.Tensor, method: Function) -> None:
+def check_hookable(space: Space, tensor: Value, brk: errors.Break) -> None:
     """Break the graph unless the tensor will be there after it, with the place in autograd's graph that it has now."""
-    brk = errors.AutogradCall(describe_callable(method), "the tensor must be one that the graph is given")
     recorder = space.trace.recorder
     if not isinstance(tensor, TensorValue) or tensor.cls not in PLAIN_CLASSES or not tensor.requires_grad:
         raise Unsupported(brk)
@@ -56,16 +57,20 @@ def _check(space: Space, tensor: torch.Tensor, method: Function) -> None:
         raise Unsupported(brk)
 
 
+def _not_given(method: Function) -> errors.Break:
+    return errors.AutogradCall(describe_callable(method), "the tensor must be one that the graph is given")
+
+
 def _hooking(method: Function) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tensor = args[0].force()
         if len(args) != 2 or kwargs:
             return bad_call(space, method, args, kwargs)
-        if isinstance(tensor, TensorValue) and method is torch.Tensor.register_hook and _is_new(tensor):
+        if isinstance(tensor, TensorValue) and method is torch.Tensor.register_hook and is_new(tensor):
             traced = TracedHook(tensor, space.trace.steps)
             if record_hook(space, tensor, args[1].force(), traced):
                 return TracedHandle(RemovableHandle, traced)
-        _check(space, tensor, method)
+        check_hookable(space, tensor, _not_given(method))
         handle = HandleValue(RemovableHandle)
         space.trace.recorder.tracked.hooked.add(tensor.root)  # type: ignore[attr-defined]
         space.trace.defer(hook_up, [handle, space.existing(method), tensor, args[1]])
@@ -81,10 +86,10 @@ def _retain_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> V
     if isinstance(tensor, TensorValue) and tensor.requires_grad:
         if is_known_leaf(tensor):
             return NONE  # it does so in any case
-        if _is_new(tensor) and tensor.root not in recorder.effects.rewritten:
+        if is_new(tensor) and tensor.root not in recorder.effects.rewritten:
             recorder.tracked.engine.retaining[tensor] = None
             return NONE
-    _check(space, tensor, method)
+    check_hookable(space, tensor, _not_given(method))
     recorder.tracked.hooked.add(tensor.root)  # type: ignore[attr-defined]
     space.trace.defer(method, [tensor])
     return NONE

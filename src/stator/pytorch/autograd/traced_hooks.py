@@ -5,7 +5,7 @@
 
 The hook is traced, and one node of the graph registers it: on the real tensor where the graph is run as recorded, and
 in AOTAutograd on what stands for it, so that what the hook computes goes into the backward pass. A hook that does more
-than compute is registered otherwise (see `hooks`).
+than compute, and to call leaf functions, is registered otherwise (see `hooks`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class HookModule(torch.nn.Module):
         self.graph = graph
 
     def forward(self, tensor: torch.Tensor, *used: torch.Tensor) -> None:
-        tensor.register_hook(lambda gradient: self.graph(gradient, *used)[0])
+        tensor.register_hook(lambda gradient: next(iter(self.graph(gradient, *used)), None))
 
 
 def record_hook(space: Space, tensor: TensorValue, hook: Value, traced: TracedHook) -> bool:
@@ -62,11 +62,13 @@ def record_hook(space: Space, tensor: TensorValue, hook: Value, traced: TracedHo
         result = None
     if result is None or witness.acts or not may_replace(gradient, result):
         raise DoFirst(what, _nothing)
-    if is_none(result) and any(node in recorder.effects.keep for node in graph.graph.nodes):
+    effects, results = recorder.effects, [] if is_none(result) else [result]
+    kept = {node for node in graph.graph.nodes if node in effects.keep}
+    if not results and not kept <= effects.acting:
         raise DoFirst(what, _nothing)  # it writes, to the gradient itself perhaps: nothing of it would be in the graph
-    if not is_none(result):
-        used = graph.free([result])
-        module = HookModule(graph.close([result], used))
+    if results or kept:
+        used = graph.free(results)
+        module = HookModule(graph.close(results, used))
         record_module(recorder, "hook", module, [tensor, *used], acts=True)
         recorder.tracked.engine.traced_hooks.append(traced)
     return True

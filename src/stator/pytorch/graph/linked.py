@@ -16,6 +16,7 @@ import torch.autograd
 
 from stator import errors
 from stator.interp.policy import worth_tracing
+from stator.marks.functions import leaf_of
 from stator.pytorch.autograd.spent import refuse_written
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.tensors.latent import is_known_leaf
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 #: variables of a function by their names
 Scope: TypeAlias = dict[str, object]
 
-__all__ = ["check_outputs"]
+__all__ = ["check_outputs", "registers_hooks"]
 
 
 def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
@@ -56,7 +57,7 @@ def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
     written, rewritten = recorder.effects.written, recorder.effects.rewritten
     asked += [(value, rewritten[value]) for value in written if value.requires_grad and not _was_leaf(value)]
     if len(asked) > 1 and _asked(recorder):
-        _cut(recorder, asked)
+        _cut(recorder, asked, _Hooking(recorder.resumed).found)
 
 
 def _is_made_again(recorder: Recorder, view: TracedTensor) -> bool:
@@ -79,14 +80,17 @@ def _refuse_views(recorder: Recorder, tensors: list[TracedTensor]) -> None:
 
 def _refuse_hooks(recorder: Recorder, tensors: list[TracedTensor]) -> None:
     """A backend calls a hook with zeros where only other results have gradients, and makes views without it."""
+    writing = recorder.effects.keep - recorder.effects.acting
     for hook in recorder.tracked.engine.traced_hooks:
         hooked = hook.tensor
-        reached = _reached(hooked.node, recorder.effects.keep) | {hooked.node}
+        reached = _reached(hooked.node, writing) | {hooked.node}
         alike = [value for value in tensors if value.root is hooked.root]
         if any(value.node not in reached for value in tensors):
             raise hook.refused("a backend would call the hook for other results of the graph too")
         if len(alike) > 1 or (alike and hooked.root.host is not None):
             raise hook.refused("the tensor shares memory with another")
+        if hook.joint and len(tensors) == len(alike) == 1:
+            raise hook.refused("torch does not count the end of a graph among what gradients reach")
     for value in recorder.tracked.engine.retaining:
         if len(tensors) > 1 and any(value is other for other in tensors):
             assert value.operation is not None
@@ -99,14 +103,15 @@ def _was_leaf(value: TracedTensor) -> bool:
     return bool(value.meta.is_leaf if value.meta is not None else value.fake.is_leaf)
 
 
-def _cut(recorder: Recorder, made: list[tuple[TracedTensor, Operation]]) -> None:
+def _cut(recorder: Recorder, made: list[tuple[TracedTensor, Operation]], hooked: bool) -> None:
     """End the graph before the first operation on whose result, or on what it writes to, another output depends.
 
-    Ordinary Python performs it: then the tensor has a place of its own in autograd's graph.
+    Ordinary Python performs it: then the tensor has a place of its own in autograd's graph. If it is to be `hooked`, no
+    other output may be of the same graph: the hook would be called, with None, when only that one has a gradient.
     """
     for value, operation in sorted(made, key=lambda pair: pair[1].step):
         reached = _reached(value.node, recorder.effects.keep)
-        if any(other.node in reached for other, _ in made if other.node is not value.node):
+        if hooked or any(other.node in reached for other, _ in made if other.node is not value.node):
             about = f"what may be asked about the gradient of a result of {describe_callable(operation.function)}"
             raise Restart(operation.step, errors.AutogradCall(about, "two results of a graph are not linked there"))
 
@@ -131,6 +136,7 @@ def _reached(start: torch.fx.Node, effectful: set[torch.fx.Node]) -> set[torch.f
 
 #: methods and attributes by which a program asks for, or changes, the gradients of intermediate tensors
 _ASKING = frozenset({"retain_grad", "register_hook", "register_multi_grad_hook", "register_prehook", "next_functions"})
+_HOOKING = frozenset({"register_hook", "register_multi_grad_hook", "register_post_accumulate_grad_hook", "retain_grad"})
 _MOST_CODES = 100
 
 
@@ -150,24 +156,48 @@ class _Asking:
         if code in self.seen or len(self.seen) > _MOST_CODES:
             return False
         self.seen.add(code)
-        names, constants = frozenset(code.co_names), code.co_consts
+        if self.is_asking(code):
+            return True
+        if any(self.asks(const, variables) for const in code.co_consts if isinstance(const, types.CodeType)):
+            return True
+        return any(self.asked_by(_find(variables, name)) for name in (*code.co_names, *code.co_freevars))
+
+    def is_asking(self, code: types.CodeType) -> bool:
+        """Whether this code, by itself, does."""
+        names = frozenset(code.co_names)
         if names & _ASKING or (  # `autograd.grad(…)`, `backward(…, inputs=…)`
             "grad" in names and "autograd" in names
         ):
             return True
-        if "backward" in names and any("inputs" in const for const in constants if type(const) is tuple):
-            return True
-        if any(self.asks(const, variables) for const in constants if isinstance(const, types.CodeType)):
-            return True
-        return any(self.asked_by(_find(variables, name)) for name in (*code.co_names, *code.co_freevars))
+        return "backward" in names and any("inputs" in const for const in code.co_consts if type(const) is tuple)
 
     def asked_by(self, function: object) -> bool:
         """The same of what a global, or a variable of the function around, is."""
         if function is torch.autograd.grad:
             return True
-        if type(function) is not types.FunctionType or not worth_tracing(function.__code__):
+        if type(function) is not types.FunctionType:
+            return False
+        leaf = leaf_of(function)
+        if leaf is not None:
+            return leaf.hook is not None or self.asked_by(leaf.function)
+        if not worth_tracing(function.__code__):
             return False
         return self.asks(function.__code__, _variables(function))
+
+
+class _Hooking(_Asking):
+    """Whether they put hooks on tensors, whose gradients they may compute themselves as well."""
+
+    def is_asking(self, code: types.CodeType) -> bool:
+        return not _HOOKING.isdisjoint(code.co_names)
+
+    def asked_by(self, function: object) -> bool:
+        return function is not torch.autograd.grad and super().asked_by(function)
+
+
+def registers_hooks(function: object) -> bool:
+    """Whether a function, or one that it names, puts hooks on tensors, as far as names tell."""
+    return _Hooking([]).asked_by(function)
 
 
 def _variables(function: Function) -> list[Scope]:

@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.marks.functions import Leaf
+from stator.marks.functions import Leaf, leaf_of
 from stator.pytorch import internals
+from stator.pytorch.autograd.handles import TracedHook
+from stator.pytorch.autograd.hooks import check_hookable, is_new
 from stator.pytorch.fake.failure import Failure
+from stator.pytorch.graph.linked import registers_hooks
 from stator.pytorch.graph.subgraph import record_module
 from stator.pytorch.nesting import tensors_in, value_of
 from stator.pytorch.tensors.lowering import Call, Lowering, Operand, fill
+from stator.pytorch.tensors.tensor import TensorValue
 from stator.space import facts
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Args, Function, Host, Kwargs, Nested
+    from stator.pytorch.types import Function, Host, Nested
     from stator.space.space import Space
 
 __all__ = ["handler_of", "watch"]
@@ -30,19 +34,17 @@ _pytree: Any = internals.pytree
 
 
 def handler_of(host: Host) -> Callable[..., Value] | None:
-    """How a function marked as a leaf, by Stator or by torch._dynamo, is handled."""
-    marks = host.__dict__
-    leaf = marks.get("_stator_leaf")
-    if leaf is None and "_torchdynamo_leaf_real_fn" in marks:
-        names = ("real_fn", "mutates_args", "fake_fn", "hook_fn")
-        leaf = Leaf(*(marks[f"_torchdynamo_leaf_{name}"] for name in names))
+    """How a function marked as a leaf is handled."""
+    leaf = leaf_of(host)
     return None if leaf is None else functools.partial(_call, leaf)
 
 
-def watch(hook: Function, args: Args, kwargs: Kwargs) -> None:
+def watch(hook: Function, *arguments: Nested) -> None:
     """Call the hook when the gradients of the tensors among the arguments have been computed."""
-    tensors = [x for x in tensors_in(_pytree.tree_leaves((args, kwargs))) if x.requires_grad]
-    if tensors:
+    tensors = [x for x in tensors_in(_pytree.tree_leaves(arguments)) if x.requires_grad]
+    if len(tensors) == 1:  # torch waits for none where a graph ends, and fails at a leaf whose gradient is asked for
+        tensors[0].register_hook(functools.partial(_call_alone, hook))
+    elif tensors:
         torch.autograd.graph.register_multi_grad_hook(tensors, lambda grads: hook(*grads))
 
 
@@ -53,14 +55,46 @@ def _call(leaf: Leaf, space: Space, args: list[Value], kwargs: dict[str, Value])
     lowering = _LeafLowering(space, Call(leaf.function, "call_module", name))
     lowering.call.args = tuple([lowering.value(arg)[0] for arg in args])
     lowering.call.kwargs = {key: lowering.value(arg)[0] for key, arg in kwargs.items()}
-    module = LeafModule(leaf, lowering)
     operands = lowering.call.operands
+    module = LeafModule(leaf, lowering)
+    _hook_up(space, leaf, module, [operands[place] for place in module.watched])  # type: ignore[misc]
     try:
         made = record_module(space.trace.recorder, name, module, operands, observed=module.observed, acts=True)
     except Failure as failure:
         raise Unsupported(errors.UnsupportedTensorOperation(name, str(failure.error).partition("\n")[0])) from None
     parts = space.unpack(made)
     return value_of(space, module.result, lambda part: parts[part.index] if isinstance(part, Operand) else None)
+
+
+def _call_alone(hook: Function, gradient: torch.Tensor) -> None:
+    hook(gradient)  # what it gives does not take the gradient's place
+
+
+def _hook_up(space: Space, leaf: Leaf, module: LeafModule, tensors: list[TensorValue]) -> None:
+    """Have the gradients of these arguments seen by the hook of the leaf: in the graph, or when it has run.
+
+    What the function itself registers it would register on the copies that a graph calls it with.
+    """
+    recorder, name = space.trace.recorder, getattr(leaf.function, "__name__", "leaf")
+    refusal: errors.Break | None = None
+    if not getattr(space.trace.compile_region.backend, "takes_leaf_functions", True):
+        refusal = errors.HigherOrderOperatorCall(f"the leaf function {name}", "the backend fails on it")
+    inside = bool(tensors) and not leaf.isolated and registers_hooks(leaf.function)
+    if inside:
+        refusal = errors.AutogradCall(name, "it registers hooks on tensors, and a graph calls it with copies of them")
+    hooked = tensors if inside or leaf.hook is not None else []
+    if refusal is None and all(map(is_new, hooked)):
+        module.watched = [place for place in module.watched if hooked]
+        hooks = [TracedHook(tensor, space.trace.steps, joint=len(hooked) > 1) for tensor in hooked]
+        recorder.tracked.engine.traced_hooks += hooks
+        return
+    for tensor in hooked:
+        check_hookable(space, tensor, refusal or errors.AutogradCall(name, "its hook sees old and new tensors"))
+    if refusal is not None:
+        raise Unsupported(refusal)
+    module.watched = []
+    recorder.tracked.hooked.update(tensor.root for tensor in hooked)
+    space.trace.defer(watch, [space.existing(leaf.hook), *hooked])
 
 
 class _LeafLowering(Lowering):
@@ -102,11 +136,20 @@ class LeafModule(torch.nn.Module):
         self.structure: tuple[Host, int] | None = None
         #: what the function gives, with the places of its tensors
         self.result: Nested = None
-        self.real = internals.LeafCallable(functools.partial(self.run, leaf.function))
+        self.real = internals.LeafCallable(
+            functools.partial(self.run if leaf.isolated else self.run_real, leaf.function)
+        )
         assert leaf.fake is not None
         self.fake = internals.LeafCallable(functools.partial(self.run, leaf.fake))
-        if leaf.hook is not None:
-            internals.hook_leaf(self.real, leaf.hook, _nothing)
+        #: the places of the operands whose gradients the hook is called with
+        self.watched = [
+            place.index
+            for place in _pytree.tree_leaves((self.args, self.kwargs))
+            if isinstance(place, Operand) and getattr(call.operands[place.index], "requires_grad", False)
+        ]
+        self.hook, self.fake_hook = (
+            internals.LeafCallable(functools.partial(_call_hook, hook)) for hook in (leaf.hook, None)
+        )
 
     def run(self, function: Function, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The tensors that the function gives; the first call, which is of the fake one, says how they are arranged."""
@@ -128,8 +171,25 @@ class LeafModule(torch.nn.Module):
             )
         return tuple(made)
 
+    def run_real(self, function: Function, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The same, of what is not to register hooks on these tensors, which are copies."""
+        made = self.run(function, *tensors)
+        if any(internals.gradient_hooks(tensor) or internals.accumulation_hooks(tensor) for tensor in tensors):
+            name = getattr(function, "__name__", "leaf")
+            raise RuntimeError(
+                f"leaf_function '{name}' has registered a hook on an argument, which is a copy in a compiled graph: "
+                "nothing would call it. Register it where the function is called, or by its register_multi_grad_hook."
+            )
+        return made
+
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        watch(self._see, [tensors[place] for place in self.watched])
         return internals.leaf_operator(self.real, self.fake, self.spec, self.written, *tensors)
+
+    def _see(self, *gradients: torch.Tensor | None) -> None:
+        """Call the hook, as an operation of the backward pass."""
+        spec = _pytree.tree_structure((gradients, {}))
+        internals.leaf_operator(self.hook, self.fake_hook, spec, "", *gradients)
 
     def observed(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The same on fake tensors, which are written as the function will write the real ones."""
@@ -140,8 +200,11 @@ class LeafModule(torch.nn.Module):
         return made
 
 
-def _nothing(*args: object) -> None:
-    """The hook on fake tensors."""
+def _call_hook(hook: Function | None, *gradients: torch.Tensor | None) -> tuple[()]:
+    """What the hook gives is not used. There is none on fake tensors."""
+    if hook is not None:
+        hook(*gradients)
+    return ()
 
 
 def _written(leaf: Leaf, call: Call) -> str:
