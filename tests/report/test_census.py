@@ -82,7 +82,7 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> str:
     (folder / "train.py").write_text(SCRIPT)
     done = run(folder, "stator census train.py --save census.json")
     assert done.returncode == 0, done.stderr
-    assert "done\n1 breaks, 0 recompiles" in done.stdout
+    assert "done\n1 break, 0 recompiles" in done.stdout
     return (folder / "census.json").read_text()
 
 

@@ -16,8 +16,8 @@ import stator
 from stator.pytorch.ranks import session
 from tests.pytorch.distributed.divergence import HARMFUL, HARMLESS, line_of
 
-#: seconds within which each rank must have its error
-LIMIT = 5.0
+#: seconds within which each rank must have its error; four where nothing else runs on the machine
+LIMIT = 20.0
 
 
 @contextmanager
