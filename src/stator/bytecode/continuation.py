@@ -176,16 +176,23 @@ def original_of(code: CodeType, index: int) -> tuple[CodeType, int]:
     A call in a continuation's prologue stands for the instruction it was made at, one that pushes a place for the
     instruction there; what else is in a prologue is itself.
     """
-    origin = _origins.find(code)
-    original = None if origin is None else origin.original()
-    if origin is None or original is None:
+    found = _original(code)
+    if found is None:
         return code, index
+    origin, original = found
     if index == origin.call:
         return original, origin.place.at
     if index in origin.raised:
         return original, origin.raised[index]
     place = index - _prologue_length(code, origin)
     return (code, index) if place < 0 else (original, origin.kept[place])
+
+
+def _original(code: CodeType) -> tuple[_Origin, CodeType] | None:
+    """How a continuation was made, and of which code; None for any other code."""
+    origin = _origins.find(code)
+    original = None if origin is None else origin.original()
+    return None if origin is None or original is None else (origin, original)
 
 
 def is_continuation(code: CodeType) -> bool:
@@ -195,17 +202,16 @@ def is_continuation(code: CodeType) -> bool:
 
 def entered_at(code: CodeType) -> tuple[CodeType, int] | None:
     """The original of a continuation, and the instruction that it begins with; None for any other code."""
-    origin = _origins.find(code)
-    original = None if origin is None else origin.original()
-    return None if origin is None or original is None else (original, origin.place.at)
+    found = _original(code)
+    return None if found is None else (found[1], found[0].place.at)
 
 
 def resume_line(code: CodeType) -> int:
     """The line of the original at which a continuation goes on; 0 for any other code."""
-    origin = _origins.find(code)
-    original = None if origin is None else origin.original()
-    if origin is None or original is None:
+    found = _original(code)
+    if found is None:
         return 0
+    origin, original = found
     at, target = origin.place.at, origin.place.target
     first = at + (origin.place.mode == "value") if target is None else target
     return next((instr.line for instr in decode(original).instrs[first:] if instr.line), code.co_firstlineno)
@@ -213,8 +219,8 @@ def resume_line(code: CodeType) -> int:
 
 def goes_on_with(code: CodeType) -> CodeType:
     """The code that a continuation goes on with; any other code itself."""
-    origin = _origins.find(code)
-    return (origin and origin.original()) or code
+    found = _original(code)
+    return code if found is None else found[1]
 
 
 def waiting_codes(code: CodeType, args: Sequence[Any]) -> Iterator[CodeType]:

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Sequence
 from typing import ClassVar
 
-from stator.errors.message import Message, place
+from stator.errors.message import Message, parted, place
 from stator.errors.torchs import Joinable
 
 _NOT_MADE = "the call is not made, as no break is allowed here (fullgraph=True)"
@@ -116,8 +116,8 @@ class GraphBreakError(StatorError):
         self.hint = hint
 
     def __str__(self) -> str:
-        file, _, line = self.where.rpartition(":")
-        stack = self.user_stack or ((traceback.FrameSummary(file, int(line), ""),) if line.isdigit() else ())
+        file, line = parted(self.where)
+        stack = self.user_stack or ((traceback.FrameSummary(file, line, ""),) if line else ())
         return str(Message(self.code, self.reason, stack, meanwhile=_NOT_MADE, hint=self.hint))
 
     def __reduce__(self) -> tuple[object, ...]:

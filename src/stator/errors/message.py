@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from traceback import FrameSummary
 
-__all__ = ["Message", "place", "short_path"]
+__all__ = ["Message", "parted", "place", "short_path"]
 
 _COLUMNS, _LINES = 80, 20
 _LONGEST_PATH = 50
@@ -55,6 +55,12 @@ class Message:
 def place(frame: FrameSummary) -> str:
     """`file.py:12` of a frame."""
     return f"{frame.filename}:{frame.lineno}"
+
+
+def parted(where: str) -> tuple[str, int]:
+    """The file and the line of a place, "file.py:12"; 0 for what has no line."""
+    file, _, line = where.rpartition(":")
+    return file, int(line) if line.isdigit() else 0
 
 
 def short_path(path: str) -> str:

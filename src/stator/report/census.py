@@ -16,6 +16,7 @@ from types import CodeType
 from typing import Self
 
 from stator.errors.exceptions import ConfigError
+from stator.errors.message import parted
 from stator.guards.base import short_name
 from stator.guards.guard import Equals
 from stator.guards.naming import names_of
@@ -171,8 +172,8 @@ class CensusTaker(Listener):
 
     def recompiled(self, record: RecompileRecord) -> None:
         name, _, place = record.where.partition(" (")
-        file, _, line = (record.line or place.removesuffix(")")).rpartition(":")
-        self._add("recompiles", self._at(FrameSummary(file, int(line), name), "", record.reason))
+        file, line = parted(record.line or place.removesuffix(")"))
+        self._add("recompiles", self._at(FrameSummary(file, line, name), "", record.reason))
 
     def compiled(self, event: Compiled) -> None:
         owner = None if event.entry is None else event.entry.owner
@@ -182,9 +183,9 @@ class CensusTaker(Listener):
             self._add("graphs", dataclasses.replace(self._of(event.code), count=owner.graph.ops))
         names = names_of(event.code, CallInputs(event.function, tuple(event.args)))
         for guard in event.entry.program.guards:  # type: ignore[attr-defined]
-            file, _, line = guard.place().rpartition(":")
+            file, line = parted(guard.place())
             if guard.op == Equals.op and file and not is_library_file(file):
-                at = FrameSummary(file, int(line), short_name(event.code.co_qualname))
+                at = FrameSummary(file, line, short_name(event.code.co_qualname))
                 self._add(
                     "specialisations", self._at(at, names.of(guard.source), names.within(str(guard), guard.sources))
                 )

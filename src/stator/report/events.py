@@ -31,7 +31,7 @@ class Broke:
     Attributes:
         brk: what happened.
         where: "file.py:line" of the instruction, or of a frame given up.
-        stack: the program's frames, outermost first; empty where the frame was refused before it was traced.
+        stack: the program's frames, outermost first; its definition where the frame was refused before it was traced.
         cause: the break for which a frame is given up, if it is one.
     """
 

@@ -7,7 +7,7 @@ from types import CodeType
 from typing import TYPE_CHECKING
 
 from stator import errors
-from stator.errors.message import Message, place
+from stator.errors.message import Message, parted, place
 from stator.guards.base import short_name
 from stator.report.source_lines import line_at
 from stator.report.stats import STATS, RecompileRecord
@@ -89,6 +89,5 @@ def _needed_at(record: RecompileRecord) -> FrameSummary:
 
 def _frame(where: str) -> FrameSummary:
     """A place, "file.py:12", as a frame."""
-    file, _, line = where.rpartition(":")
-    number = int(line) if line.isdigit() else 0
-    return FrameSummary(file, number, "", line=line_at(where))
+    file, line = parted(where)
+    return FrameSummary(file, line, "", line=line_at(where))

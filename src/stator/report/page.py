@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
+from stator.errors.message import parted
 from stator.report.explanation import BreakSite, Explanation, FrameRecord, GraphRecord, GuardRecord
 from stator.report.marks_of_lines import LineMarks, marks_of
 from stator.report.stats import RecompileRecord
@@ -54,11 +55,11 @@ class _Links:
 
     def to(self, where: str) -> str:
         """A place, as a link if the page has it."""
-        file, _, line = where.rpartition(":")
+        file, line = parted(where)
         text = f"<code>{escape(_short(where))}</code>"
-        if not file or int(line) not in self._shown.get(file, ()):
+        if not file or line not in self._shown.get(file, ()):
             return f'<span title="{escape(where)}">{text}</span>' if where else ""
-        return f'<a href="#{self.anchor(file, int(line))}" title="{escape(where)}">{text}</a>'
+        return f'<a href="#{self.anchor(file, line)}" title="{escape(where)}">{text}</a>'
 
 
 # -- the head ---------------------------------------------------------------------------------------------------------

@@ -5,6 +5,8 @@ from __future__ import annotations
 import linecache
 from collections.abc import Iterable
 
+from stator.errors.message import parted
+
 __all__ = ["line_at", "lines_around"]
 
 #: files of at most so many lines are shown whole, of others so many lines around each
@@ -13,16 +15,16 @@ _WHOLE, _AROUND = 200, 4
 
 def line_at(place: str) -> str:
     """The text of a line ("file.py:12") without its indentation; "" where it is not known."""
-    file, _, line = place.rpartition(":")
-    return linecache.getline(file, int(line)).strip() if file else ""
+    file, line = parted(place)
+    return linecache.getline(file, line).strip() if file else ""
 
 
 def lines_around(places: Iterable[str]) -> dict[str, dict[int, str]]:
     """The text of the lines around places ("file.py:line"), by file and number."""
     touched: dict[str, set[int]] = {}
     for place in places:
-        file, _, line = place.rpartition(":")
-        touched.setdefault(file, set()).add(int(line))
+        file, line = parted(place)
+        touched.setdefault(file, set()).add(line)
     return {file: shown for file, lines in touched.items() if (shown := _shown(linecache.getlines(file), lines))}
 
 

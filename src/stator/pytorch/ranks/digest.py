@@ -116,9 +116,9 @@ def digest_of(code: CodeType, entry: Entry, breaks: list[Broke]) -> Digest:
     evidence = [[f"guard {_OWN.sub('…', str(guard))}", at] for guard in program.guards if (at := _at(guard))]
     nodes = list(_nodes(gm)) if isinstance(gm, torch.fx.GraphModule) else []
     evidence += [[f"operation {_OWN.sub('…', str(node.target))}", _line(node)] for node in nodes]
-    evidence += [
-        [f"break {broke.brk.code}: {_OWN.sub('…', broke.brk.reason)}", place(*_split(broke.where))] for broke in breaks
-    ]
+    for broke in breaks:
+        reason = _OWN.sub("…", broke.brk.reason)
+        evidence.append([f"break {broke.brk.code}: {reason}", os.path.basename(broke.where)])
     return Digest(function, tuple(_collective(node) for node in nodes if _communicates(node)), not breaks, evidence)
 
 
@@ -145,11 +145,6 @@ def own_place(frame: FrameType | None) -> str:
     while frame is not None and frame.f_code.co_filename.startswith(_LIBRARIES):
         frame = frame.f_back
     return "?" if frame is None else place(frame.f_code.co_filename, frame.f_lineno)
-
-
-def _split(where: str) -> tuple[str, str]:
-    filename, _, line = where.rpartition(":")
-    return filename, line
 
 
 def _at(guard: Guard) -> str:
