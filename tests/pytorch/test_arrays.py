@@ -158,6 +158,20 @@ def test_sizes_become_symbols() -> None:
     assert stator.stats().graphs == 2
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_an_error_of_one_size_is_not_that_of_another(backend: str) -> None:
+    def program(a: Any) -> Any:
+        try:
+            return np.cross(a, a + 1)
+        except ValueError as e:
+            return str(e)
+
+    compiled = stator.compile(program, backend=backend, fullgraph=True)
+    for n in (3, 33, 34, 3, 5, 3):
+        want, got = program(np.arange(float(n))), compiled(np.arange(float(n)))
+        assert type(got) is type(want) and np.array_equal(got, want), n
+
+
 BREAKING: dict[str, Any] = {
     "a branch": lambda a: 1 if a.sum() > 3 else 2,
     "a result that torch makes otherwise": lambda a: np.linalg.svd(a[:2, :2]).S,

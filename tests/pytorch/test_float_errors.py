@@ -84,13 +84,17 @@ def arrays(code: str) -> dict[str, Any]:
     return made
 
 
+def each(code: str) -> list[Any]:
+    """Makers of arguments: what is computed without an error, and each of the others after it, twice."""
+    good, *others = arrays(code).values()
+    return [lambda a=a: (a.copy(),) for bad in (*others, *others) for a in (good, bad)]
+
+
 @pytest.mark.parametrize("code", list("efdbilFD"))
 @pytest.mark.parametrize("name", UNARY)
 def test_functions_of_one_array(name: str, code: str) -> None:
     fn = function(name)
-    data = arrays(code)
-    for bad in data.values():
-        check(lambda a: fn(a), [lambda: (data["good"].copy(),), lambda bad=bad: (bad.copy(),)] * 2)
+    check(lambda a: fn(a), each(code))
 
 
 @pytest.mark.parametrize("code", list("efdbilFD"))
@@ -98,10 +102,11 @@ def test_functions_of_one_array(name: str, code: str) -> None:
 def test_functions_of_two_arrays(name: str, code: str) -> None:
     fn = function(name)
     data = arrays(code)
+    calls = []
     for bad in data.values():
         good = np.resize(data["good"], bad.shape)
-        calls = [(good, good), (good, bad), (good, good), (bad, good), (bad, bad), (bad, bad[::-1].copy())]
-        check(lambda a, b: fn(a, b), [lambda pair=pair: (pair[0].copy(), pair[1].copy()) for pair in calls])
+        calls += [(good, good), (good, bad), (good, good), (bad, good), (bad, bad), (bad, bad[::-1].copy())]
+    check(lambda a, b: fn(a, b), [lambda pair=pair: (pair[0].copy(), pair[1].copy()) for pair in calls])
 
 
 def store(a: Any, b: Any) -> Any:
@@ -175,8 +180,7 @@ def pairs(order: list[str], code: str = "d") -> list[Any]:
 @pytest.mark.parametrize("action", ["always", "default", "once", "error", "ignore"])
 @pytest.mark.parametrize("program", PROGRAMS + WRITING)
 def test_programs(program: Any, action: str, backend: str) -> None:
-    for bad in BAD:
-        check(program, pairs(["good", bad, "good", bad, bad, "good"]), action, backend)
+    check(program, pairs(["good", *(name for bad in BAD for name in (bad, "good", bad, bad, "good"))]), action, backend)
 
 
 def test_what_was_written_is_put_back() -> None:
@@ -197,12 +201,9 @@ CASTS = ("int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "floa
 @pytest.mark.parametrize("to", CASTS)
 def test_casts(to: str) -> None:
     for code in "efdil":
-        for bad in arrays(code).values():
-            good = arrays(code)["good"]
-            calls = [lambda good=good: (good.copy(),), lambda bad=bad: (bad.copy(),)] * 2
-            check(lambda a: a.astype(to), calls)
-            check(lambda a: np.asarray(a, dtype=to) + 1, calls)
-            check(lambda a: (c := np.zeros(a.shape, dtype=to), c.__setitem__(slice(None), a)), calls)
+        check(lambda a: a.astype(to), each(code))
+        check(lambda a: np.asarray(a, dtype=to) + 1, each(code))
+        check(lambda a: (c := np.zeros(a.shape, dtype=to), c.__setitem__(slice(None), a)), each(code))
 
 
 @pytest.mark.parametrize("mode", ["ignore", "warn", "raise", "call", "print", "log"])
