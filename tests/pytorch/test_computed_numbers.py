@@ -60,3 +60,38 @@ def test_an_error_is_the_program_s_own():
     with pytest.raises(ValueError, match="math domain error"):
         compiled(torch.ones(5))
     assert compiled(torch.ones(10))[0].item() == pytest.approx(math.log(5))
+
+
+FAILING = [
+    lambda n: 10 // (n - 4),
+    lambda n: 10 % (n - 4),
+    lambda n: 10 / (n - 4),
+    lambda n: divmod(10, n - 4),
+    lambda n: math.sqrt(n - 6),
+    lambda n: math.log(n - 4),
+    lambda n: 0 ** (n - 5),
+    lambda n: 1 << (n - 5),
+    lambda n: [1, 2, 3, 4, 5][n],
+    lambda n: "ab" * (n - 5),
+    lambda n: list(range(0, 10, n - 4)),
+]
+
+
+@pytest.mark.parametrize("of_size", [False, True])
+@pytest.mark.parametrize("number", range(len(FAILING)))
+def test_an_error_of_one_number_is_not_that_of_another(number, of_size):
+    program = FAILING[number]
+
+    def caught(x, n):
+        try:
+            return program(x.size(0) if of_size else n)
+        except (ArithmeticError, ValueError, LookupError) as e:
+            return type(e), str(e)
+
+    for order in ([3, 4, 5, 6], [4, 5, 6, 7, 4], [8, 9, 7, 6, 5, 4, 3]):
+        stator.reset()
+        compiled = stator.compile(caught, backend="eager", fullgraph=True)
+        for n in order:
+            want = caught(torch.ones(n), n)
+            got = compiled(torch.ones(n), n)
+            assert type(got) is type(want) and got == want, (order, n)

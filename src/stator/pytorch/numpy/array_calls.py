@@ -28,7 +28,18 @@ if TYPE_CHECKING:
 
     from stator.pytorch.types import Args, FakeOperand, Function, Host, Kwargs, Nested, Number
 
-__all__ = ["Answer", "Kind", "array_call", "ask", "computed", "name_of", "refusal", "same_sizes", "strides_of"]
+__all__ = [
+    "Answer",
+    "Kind",
+    "array_call",
+    "ask",
+    "assume_sizes",
+    "computed",
+    "name_of",
+    "refusal",
+    "same_sizes",
+    "strides_of",
+]
 
 #: the class of an array or a scalar, and its strides where they are not those of its tensor
 Kind = tuple[type, tuple[int, ...] | None]
@@ -178,6 +189,15 @@ def ask(
     if len({(type(e), str(e)) for e in failures}) > 1 or isinstance(failures[0], np.linalg.LinAlgError):
         return None  # of a matrix that is singular, say
     return Answer(None, [], failures[0])
+
+
+def assume_sizes(name: str, fakes: list[FakeOperand]) -> None:
+    """NumPy has refused operands of the sizes that symbols have now: no operation of torch tells which it takes."""
+    for fake in fakes:
+        for number in (*fake.shape, *fake.stride()) if isinstance(fake, torch.Tensor) else (fake,):
+            if hint_of(number) is None:
+                raise refusal(name, "NumPy's error depends on a size that is known when the graph runs")
+            int(number)  # a symbol is guarded to be what it is
 
 
 def computed(host: Host, args: Args, kwargs: Kwargs, warned: set[type]) -> Answer:

@@ -8,9 +8,8 @@ import numpy as np
 import torch
 
 from stator.pytorch.fake.failure import Failure
-from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.nesting import is_sequence, items_of, rebuilt
-from stator.pytorch.numpy.array_calls import Answer, Kind, array_call, ask, computed, numpy_dtype, refusal
+from stator.pytorch.numpy.array_calls import Answer, Kind, array_call, ask, assume_sizes, computed, numpy_dtype, refusal
 from stator.pytorch.numpy.array_value import SCALARS, ArrayValue
 from stator.pytorch.numpy.error_modes import plan, refuses_for_real
 from stator.pytorch.numpy.error_terms import ErrorTerms
@@ -23,7 +22,7 @@ from stator.space.value import Constant, Raised, Value
 from stator.space.warning_trap import left_to_run_time
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Args, FakeOperand, Host
+    from stator.pytorch.types import Args, Host
     from stator.space.space import Space
 
 __all__ = ["astype", "call", "mind_errors"]
@@ -104,20 +103,12 @@ class _Asked:
         answer = ask(host, call.args, call.kwargs, fakes, kinds, warned)
         left_to_run_time(self.space, warned, f"numpy.{self.name}")
         if answer is not None and (answer.error is not None or answer.result is NotImplemented):
-            self.assume_sizes(fakes)
+            assume_sizes(self.name, fakes)
         elif answer is not None and answer.computes():
             self.errors, why = plan(self.space, host, self.name, call, answer.result)
             if why is not None:
                 raise refusal(self.name, why)
         return answer
-
-    def assume_sizes(self, fakes: list[FakeOperand]) -> None:
-        """NumPy has refused operands of the sizes that symbols have now: no operation of torch tells which it takes."""
-        for fake in fakes:
-            for number in (*fake.shape, *fake.stride()) if isinstance(fake, torch.Tensor) else (fake,):
-                if hint_of(number) is None:
-                    raise refusal(self.name, "NumPy's error depends on a size that is known when the graph runs")
-                int(number)  # a symbol is guarded to be what it is
 
     def lowered(self, args: list[Value], kwargs: dict[str, Value]) -> tuple[Call, _Arguments]:
         """The call as the graph takes it."""

@@ -145,7 +145,7 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
     try:
         number = function(*numbers)
     except Exception as e:
-        raise _failure(space, function, args, numbers, e) from None
+        return _decided(space, function, args, numbers, e)
     if type(number) not in _CLASSES:
         return space.fresh(number)
     given = [arg.node if arg.symbolic else known for arg, known in zip(args, numbers, strict=True)]
@@ -154,18 +154,17 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
     return SymValue.computed(recorder, number, node)
 
 
-def _failure(
+def _decided(
     space: Space, function: Function, args: Sequence[GraphValue], numbers: list[Number], error: Exception
-) -> Exception:
-    """What the program sees of an error of symbols: Python's own, as numbers like them have it."""
+) -> Value:
+    """What Python gives, or raises, where symbols fail: for the numbers that they are now, which is guarded."""
     if type(error) not in (ZeroDivisionError, ValueError, OverflowError, TypeError):
-        return Unsupported(errors.DataDependentBranch(next(arg for arg in args if arg.symbolic).describe()))
-    hints = [hint_of(number) for number in numbers]
+        raise Unsupported(errors.DataDependentBranch(next(arg for arg in args if arg.symbolic).describe())) from None
+    known = [decide(space.trace, arg) if arg.symbolic else number for arg, number in zip(args, numbers, strict=True)]
     try:
-        function(*[1 if hint is None else hint for hint in hints])
+        return space.fresh(function(*known))
     except Exception as e:
-        return Raised(space.exception(e))
-    return space.error(type(error), *error.args)
+        raise Raised(space.exception(e)) from None
 
 
 def _plain(host: Host, whole: bool) -> Host:
