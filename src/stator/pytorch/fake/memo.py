@@ -1,16 +1,18 @@
 """Outcomes of operations, remembered by operation and metadata of the operands.
 
 A miss runs the operation on fake tensors made from the metadata alone, so that identical layers run it once per
-process. Where sizes are symbols, the memory is the trace's own, as the symbols are. What depends on more than
-metadata (mutated views, tensors with known contents) is not remembered.
+process. Where sizes are symbols, the memory is the trace's own, as the symbols are; what is learnt there, the process
+remembers but for their names (`renaming.py`). What depends on more than metadata (mutated views, tensors with known
+contents) is not remembered.
 """
 
 from __future__ import annotations
 
+import functools
 import threading
 import types
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.pytorch import internals
@@ -19,6 +21,7 @@ from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.fake_executor import FakeExecutor
 from stator.pytorch.fake.metadata import TensorMeta, meta_of
 from stator.pytorch.fake.outcome import HostResult, Outcome, outcome_of, versions_of
+from stator.pytorch.fake.renaming import Renaming
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
@@ -38,13 +41,14 @@ class Memo:
 
     def __init__(self, fake_executor: FakeExecutor | None = None) -> None:
         #: by the id of the function and what it is called with: what was asked for lately, and before that
-        self._young: dict[tuple[int, object], Outcome] = {}
-        self._old: dict[tuple[int, object], Outcome] = {}
+        self._young: dict[tuple[int, object], Any] = {}
+        self._old: dict[tuple[int, object], Any] = {}
         self._fakes: dict[OperandMeta, FakeOperand] = {}
         self._kept: dict[int, Function | None] = {}
         self._fake_executor = fake_executor
         #: a trace's own: a tensor in whose place a number was read remembers the symbol made for it
         self._own = fake_executor is not None
+        self._renaming = Renaming(MEMO.recall, MEMO.learn) if self._own else None
         #: descriptions with symbols in them
         self.symbolic: Descriptions = {}
         self._lock = threading.RLock()
@@ -65,19 +69,33 @@ class Memo:
 
         `fill(template, fakes)` puts fake tensors in the place of the operands.
         """
-        full = (id(function), key)
-        found = self._young.get(full) or self._recalled(full)
+        found = self.recall(function, key)
         if found is not None:
             self.hits += 1
             return found if found.lasting else None
         with self._lock:
             self.misses += 1
-            found = self._ask(function, args, kwargs, metas, fill)
-            self._keep(function)
-            self._remember(full, found)
+            ask = functools.partial(self._ask, function, args, kwargs, metas, fill)
+            env = self.fake_executor.shape_env
+            if self._renaming is None or env is None:
+                found = ask()
+            else:
+                found = self._renaming.outcome(env, function, key, metas, self.symbolic, ask)
+            self.learn(function, key, found)
         return found if found.lasting else None
 
-    def _recalled(self, full: tuple[int, object]) -> Outcome | None:
+    def recall(self, function: Function, key: object) -> Any:
+        """What has been learnt of a function under this key, or None."""
+        full = (id(function), key)
+        return self._young.get(full) or self._recalled(full)
+
+    def learn(self, function: Function, key: object, what: object) -> None:
+        """Remember something of a function under this key."""
+        with self._lock:
+            self._keep(function)
+            self._remember((id(function), key), what)
+
+    def _recalled(self, full: tuple[int, object]) -> Any:
         """An outcome that has not been asked for lately."""
         with self._lock:
             found = self._old.pop(full, None)
@@ -85,7 +103,7 @@ class Memo:
                 self._remember(full, found)
         return found
 
-    def _remember(self, full: tuple[int, object], outcome: Outcome) -> None:
+    def _remember(self, full: tuple[int, object], outcome: object) -> None:
         if len(self._young) >= _GENERATION and not self._own:
             self._old, self._young = self._young, {}
         self._young[full] = outcome

@@ -22,6 +22,7 @@ __all__ = [
     "hint_of",
     "is_describable",
     "is_symbol",
+    "meta_from",
     "meta_of",
     "number_meta",
     "same_numbers",
@@ -125,29 +126,30 @@ def meta_of(tensor: torch.Tensor, symbolic: Descriptions | None = None) -> Tenso
     except RuntimeError:  # a view that autograd has lost track of says so only when it is asked
         return None
     size, stride, offset = tuple(_Base.size(tensor)), _Base.stride(tensor), _Base.storage_offset(tensor)
-    table: Any = _interned
-    sizes: tuple[object, ...] = (size, stride, offset)
+    table = None
     if internals.has_symbolic_sizes(tensor):
         at_start = type(offset) is int and not offset
         if symbolic is None or (not at_start and None in map(hint_of, (*size, *stride, offset))):
             return None  # nobody can tell yet whether memory made for it would do
         table = symbolic
-        sizes = (tuple([_plain(n) for n in size]), tuple([_plain(n) for n in stride]), _plain(offset))
-    rest = (
-        tensor.dtype,
-        tensor.device,
-        tensor.requires_grad,
-        leaf,
-        internals.is_view(tensor),
-        bits_of(tensor),
-    )
-    found: TensorMeta | None = table.get(sizes + rest)
+    rest = tensor.dtype, tensor.device, tensor.requires_grad, leaf, internals.is_view(tensor), bits_of(tensor)
+    return meta_from((size, stride, offset, *rest), table)
+
+
+def meta_from(parts: tuple[Any, ...], symbolic: Descriptions | None) -> TensorMeta:
+    """The description with these parts (see `TensorMeta.parts`), of which some are symbols if there is a table."""
+    table: Any = _interned
+    key = parts
+    if symbolic is not None:
+        table = symbolic
+        key = (tuple([_plain(n) for n in parts[0]]), tuple([_plain(n) for n in parts[1]]), _plain(parts[2]), *parts[3:])
+    found: TensorMeta | None = table.get(key)
     if found is None:
         found = TensorMeta()
-        for name, part in zip(_ORDER, (size, stride, offset, *rest), strict=True):
+        for name, part in zip(_ORDER, parts, strict=True):
             setattr(found, name, part)
-        found.symbolic = table is not _interned
-        found = table.setdefault(sizes + rest, found)
+        found.symbolic = symbolic is not None
+        found = table.setdefault(key, found)
     return found
 
 

@@ -17,7 +17,7 @@ from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.traced import Operation, TracedTensor
-    from stator.pytorch.types import Descriptions, FakeOperand, Host, Nested, Number, Path
+    from stator.pytorch.types import Descriptions, FakeOperand, Function, Host, Nested, Number, Path
     from stator.space.space import Space
 
 #: the traced tensors of a result
@@ -45,6 +45,10 @@ class Result:
         """The part as a fake result; `values` are the traced tensors by their paths."""
         raise NotImplementedError
 
+    def mapped(self, meta: Function, number: Function) -> Result:
+        """The part with other descriptions and numbers in it."""
+        return self
+
 
 class TensorResult(Result):
     """A new tensor; `meta` is None for a kind that has no short description."""
@@ -64,6 +68,9 @@ class TensorResult(Result):
 
     def example(self, operation: Operation, values: Made, path: Path) -> Nested:
         return operation.recorder.fakes.example(values[path])
+
+    def mapped(self, meta: Function, number: Function) -> Result:
+        return TensorResult(meta(self.meta), self.lasting, self.alias, self.cls)
 
 
 class ArgumentResult(Result):
@@ -111,6 +118,9 @@ class SymbolicResult(Result):
     def example(self, operation: Operation, values: Made, path: Path) -> Nested:
         return self.number
 
+    def mapped(self, meta: Function, number: Function) -> Result:
+        return SymbolicResult(number(self.number))
+
 
 class SequenceResult(Result):
     """A list or tuple (or structure sequence) of parts."""
@@ -134,6 +144,9 @@ class SequenceResult(Result):
     def example(self, operation: Operation, values: Made, path: Path) -> Nested:
         parts = [item.example(operation, values, (*path, i)) for i, item in enumerate(self.items)]
         return parts if self.cls is list else tuple(parts)
+
+    def mapped(self, meta: Function, number: Function) -> Result:
+        return SequenceResult(self.cls, [item.mapped(meta, number) for item in self.items])
 
 
 class Outcome:
