@@ -9,7 +9,7 @@ from stator import errors
 from stator._core import is_generic_access
 from stator.guards.guard import Equals, MroIs, NoAttr, TypeAttrIs
 from stator.guards.raw import ABSENT, class_dict, full_name, is_mutable_type, mro_of, own_name, type_lookup, type_name
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, TypeAttrSource
 from stator.host.version_facts import NO_DICT_IS_SAID
 from stator.space.protocol import HANDLERS
 from stator.space.space import Space
@@ -113,13 +113,20 @@ class Attributes(Space):
                 return overlay[name]
             if name in class_dict(base):
                 break
-        host = self.host_lookup(cls, name)
-        value = None
+        value = self._varying_attribute(cls, name)
+        host = self.host_lookup(cls, name) if value is None else MISSING
         if host is not MISSING:
             # Which object it is has been guarded by host_lookup, or cannot change.
             value = self.existing(host, f"{cls.__qualname__}.{name}")
         self._class_values[key] = value
         return value
+
+    def _varying_attribute(self, cls: type, name: str) -> Value | None:
+        """A symbol for a number that a class has, where programs change it (`Handle.next_id += 1`); or None."""
+        found = type_lookup(cls, name)
+        if type(found) not in (int, float) or not is_mutable_type(cls) or self.trace.classes.is_fresh(cls):
+            return None
+        return self.symbol(found, TypeAttrSource(ConstSource(cls, plain_name(cls)), name))
 
     def forget_class_attribute(self, name: str) -> None:
         """A class attribute of this name was set or deleted by the traced program."""

@@ -102,6 +102,10 @@ class Value:
         """A hashable host object that hashes and compares as this value does in a dict or set."""
         return space.traced_key(self)
 
+    def number_now(self) -> int | None:
+        """What a whole number that varies is in this call; None for anything else."""
+        return None
+
     def select(self, space: Space, container: Value, read: Callable[[Any, Any], Any]) -> Value | None:
         """What `read` finds in an existing container by this key, where the key is no number for good: an existing
         object by itself, guarded by what it is like and not by which one it is. None where the key must be known."""

@@ -155,7 +155,7 @@ class ClassValue(Known):
         if value is None or self.namespace is not None or (name.startswith("__") and name.endswith("__")):
             # Special methods are looked up on the real class in many places.
             raise Unsupported(errors.UnsupportedMutation(f"setting '{name}'", self.describe()))
-        space.host_lookup(self.host, name)
+        space.lookup(self.host, name)
         space.mark_mutated(self)
         space.trace.classes.overlays.setdefault(self.host, {})[name] = value
         space.forget_class_attribute(name)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from stator._core import write_dict
 from stator.models.classes.instance import fill, slot_effects
-from stator.models.containers.dict_base import DICT_KEY, DictBase
+from stator.models.containers.dict_base import DictBase
 from stator.models.containers.dict_iterators import KeyIterator, ReverseKeyIterator
 from stator.models.containers.dict_merge import merge
 from stator.models.containers.dict_table import key_error
@@ -162,8 +162,8 @@ class DictValue(DictBase):
         source = iterable.force()
         if type(result) is DictValue and result.cls is dict and source.cls in (dict, set, frozenset):
             result.mark_mutated(space)
-            for hash_key, key in source.stored(space):  # type: ignore[attr-defined]
-                result.table.put(space, hash_key, key, value)
+            for stored, key in source.stored(space):  # type: ignore[attr-defined]
+                result.table.put(space, stored, key, value)
             return result
         for key in space.iterate(iterable):
             if isinstance(result, DictValue) and result.cls is dict:
@@ -179,7 +179,7 @@ class DictValue(DictBase):
         return space.fresh(self.table.size(space)) if varying is None else varying
 
     def tp_contains(self, space: Space, key: Value, /) -> Value:
-        return bool_value(self.table.locate(space, space.key_as(key, DICT_KEY)) is not None)
+        return bool_value(self.table.locate(space, self.hash_key(space, key)) is not None)
 
     def tp_getitem(self, space: Space, key: Value, /) -> Value:
         found = self.find(space, key)
@@ -238,7 +238,7 @@ class DictValue(DictBase):
         return default if found is None else found
 
     def setdefault(self, space: Space, key: Value, default: Value = NONE, /) -> Value:
-        entry, added = self.table.setdefault(space, space.key_as(key, DICT_KEY), key, default)
+        entry, added = self.table.setdefault(space, self.hash_key(space, key), key, default)
         if added:
             self.mark_mutated(space)
         assert entry.item is not None
@@ -247,12 +247,12 @@ class DictValue(DictBase):
     def pop(self, space: Space, key: Value, default: Value | None = None, /) -> Value:
         return self.taken(space, key, self._pop_key(space, key), default)
 
-    def taken(self, space: Space, key: Value, hash_key: Host, default: Value | None) -> Value:
+    def taken(self, space: Space, key: Value, stored: Host, default: Value | None) -> Value:
         """`d.pop(key, default)`; MISSING stands for a key that is not looked for."""
         taken = None
-        if hash_key is not MISSING:
+        if stored is not MISSING:
             self.mark_mutated(space)
-            taken = self.table.take(space, hash_key)
+            taken = self.table.take(space, stored)
         if taken is not None and taken.item is not None:
             return taken.item
         if default is None:
@@ -262,9 +262,9 @@ class DictValue(DictBase):
     def _pop_key(self, space: Space, key: Value) -> Host:
         """The hash key; MISSING where the dict is empty, as then the key is not even hashed."""
         if self.table.complete:
-            return space.key_as(key, DICT_KEY) if self.table.entries else MISSING
+            return self.hash_key(space, key) if self.table.entries else MISSING
         try:
-            return space.key_as(key, DICT_KEY)
+            return self.hash_key(space, key)
         except Raised:
             if self.table.size(space):
                 raise

@@ -10,14 +10,12 @@ from stator.guards.source import Source
 from stator.models.classes.instance import held_attributes
 from stator.models.containers.dict_table import Table, key_error
 from stator.space.host_types import Host
+from stator.space.identity.keys import SymbolKey
 from stator.space.protocol import NONE
 from stator.space.space import Space
 from stator.space.value import ExtensibleValue, Value
 
-__all__ = ["DICT_KEY", "DictBase"]
-
-#: what an error for an unhashable key calls it
-DICT_KEY = "dict key"
+__all__ = ["DictBase"]
 
 
 def item_under(mapping: dict[Host, Host], key: Host) -> Host:
@@ -59,6 +57,13 @@ class DictBase(ExtensibleValue):
             self.store(space, space.fresh(key), space.fresh(item))
         return self
 
+    @staticmethod
+    def hash_key(space: Space, key: Value) -> Host:
+        """The hash key of what a dict has or is asked for; a whole number that varies need not be known for it."""
+        key = key.force()
+        now = key.number_now()
+        return space.key_as(key, "dict key") if now is None else SymbolKey(space, key, now)
+
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def find(self, space: Space, key: Value) -> Value | None:
@@ -68,7 +73,7 @@ class DictBase(ExtensibleValue):
             selected = key.select(space, self, item_under)
             if selected is not None:
                 return selected
-        entry = table.locate(space, space.key_as(key, DICT_KEY))
+        entry = table.locate(space, self.hash_key(space, key))
         return None if entry is None else entry.item
 
     def pairs(self, space: Space) -> list[tuple[Value, Value]]:
@@ -81,7 +86,7 @@ class DictBase(ExtensibleValue):
 
     def stored(self, space: Space) -> list[tuple[object, Value]]:
         """The keys with their hash keys, in order: nothing needs to be hashed again."""
-        return [(key, entry.key) for key, entry in self.table.finish(space).items()]
+        return [(key, entry.key) for key, entry in self.table.as_of_set(space).items()]
 
     def str_items(self, space: Space) -> dict[str, Value]:
         """The items by name, as the call `f(**d)` needs them."""
@@ -121,17 +126,17 @@ class DictBase(ExtensibleValue):
 
     def store(self, space: Space, key: Value, item: Value) -> None:
         """`dict.__setitem__`, without noting the mutation."""
-        self.table.put(space, space.key_as(key, DICT_KEY), key, item)
+        self.table.put(space, self.hash_key(space, key), key, item)
 
     def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
-        hash_key = space.key_as(key, DICT_KEY)
+        stored = self.hash_key(space, key)
         self.mark_mutated(space)
-        self.table.put(space, hash_key, key, item)
+        self.table.put(space, stored, key, item)
         return NONE
 
     def tp_delitem(self, space: Space, key: Value, /) -> Value:
-        hash_key = space.key_as(key, DICT_KEY)
+        stored = self.hash_key(space, key)
         self.mark_mutated(space)
-        if self.table.take(space, hash_key) is None:
+        if self.table.take(space, stored) is None:
             raise key_error(space, key)
         return NONE

@@ -123,7 +123,7 @@ class DictIterator(TableIterator):
 
 def look_up(space: Space, mapping: DictBase, entry: Entry) -> None:
     """`_odict_find_node`: an OrderedDict asks its keys for their hashes again; KeyError where it is another now."""
-    key = space.key(entry.key)
+    key = mapping.hash_key(space, entry.key)
     if type(key) is TracedKey and mapping.table.locate(space, key) is None:
         raise key_error(space, entry.key)
 

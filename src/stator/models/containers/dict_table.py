@@ -20,12 +20,16 @@ from stator.guards.raw import ABSENT, dict_get, dict_keys, dict_values
 from stator.guards.source import CallSource, DictItemSource, DictKeySource, Source
 from stator.space.host_types import Host
 from stator.space.identity.keys import (
+    MOST_COMPARED,
     IdentityKey,
+    SymbolKey,
     grounded,
     is_lasting,
     is_plain,
     runs_methods,
+    settled,
     stored_key,
+    told_apart,
     written_hash,
 )
 from stator.space.identity.reachability import missing
@@ -120,7 +124,11 @@ class Table:
 
     def _grounded(self, space: Space, key: Host) -> Host:
         """The key as the keys of an existing dict are compared with it."""
-        return grounded(space, key) if self.host is not None and dict.__len__(self.host) else key
+        if type(key) is SymbolKey:
+            self.finish(space)
+        elif self.host is not None and dict.__len__(self.host):
+            key = grounded(space, key)
+        return told_apart(space, key, self.entries)
 
     def locate(self, space: Space, key: Host) -> Entry | None:
         """The entry under a key (from `space.key`), or None."""
@@ -216,12 +224,19 @@ class Table:
         self.entries = filled([(o.key, Entry(o.key_value, o.item)) for o in self.before], self._hashes(space))
         self.complete = True
         for key, entry in self.overlay.items():
+            told_apart(space, key, self.entries)
             if entry.item is None or key in self.moved:
                 self.entries.pop(key, None)
             if entry.item is not None:
                 self.entries.setdefault(key, entry).item = entry.item
         self.overlay = {}
         return self.entries
+
+    def as_of_set(self, space: Space) -> dict[Host, Entry]:
+        """The entries, where their keys meet those of a set: no key is a number that varies."""
+        entries = self.finish(space)
+        varying = any(type(key) is SymbolKey for key in entries)
+        return {settled(space, key): entry for key, entry in entries.items()} if varying else entries
 
     def _hashes(self, space: Space) -> list[int | None]:
         """The hashes of keys that methods of the program's have hashed, as the existing dict has stored them."""
@@ -240,7 +255,9 @@ class Table:
         keys = list(dict_keys(self.host))
         if len(keys) != dict.__len__(self.host):
             raise Unsupported(errors.OpaqueIterator("an OrderedDict that was changed by methods of dict"))
-        stable = all(type(k) is str or is_plain(k) or is_lasting(k) for k in keys)
+        stable = all(type(k) is str or is_plain(k) or is_lasting(k) for k in keys) and not self._numbers_vary(
+            space, keys
+        )
         space.trace.guard(KeysAre(self.source, tuple(keys)) if stable else Length(self.source, len(keys)))
         result: list[Original] = []
         hashes = keys if stable else stored_hashes(self.host)
@@ -250,7 +267,8 @@ class Table:
                 key = host_key if type(host_key) is str else space.key(key_value)
             else:
                 key_value = space.wrap(host_key, DictKeySource(self.source, index))
-                key = stored_key(space, key_value, hashes[index])
+                now = key_value.force().number_now()
+                key = stored_key(space, key_value, hashes[index]) if now is None else SymbolKey(space, key_value, now)
             seen = None if runs_methods(key) else self._seen.get(key)
             if seen is not None:
                 item = seen.item
@@ -260,6 +278,14 @@ class Table:
                 item = space.wrap(host_item, source)
             result.append(Original(key, key_value, item))
         return result
+
+    def _numbers_vary(self, space: Space, keys: list[Host]) -> bool:
+        """Whether the keys are numbers of which another trace has met others, as those of hooks are in each layer."""
+        if len(keys) > MOST_COMPARED or any(type(key) is not int for key in keys):
+            return False
+        assert self.source is not None
+        symbols = [space.symbol(key, DictKeySource(self.source, index)) for index, key in enumerate(keys)]
+        return any(symbol is not None for symbol in symbols)
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
@@ -282,6 +308,7 @@ class Table:
     def setdefault(self, space: Space, key: Host, key_value: Value, item: Value) -> tuple[Entry, bool]:
         """The entry under the key, and whether it had to be added: the key is looked for once."""
         new = Entry(key_value, item)
+        key = self._grounded(space, key)
         if self.complete or not self._direct(key):
             entry = self.finish(space).setdefault(key, new)
             if entry is new:

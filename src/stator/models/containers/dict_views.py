@@ -169,7 +169,7 @@ class KeysView(SetLikeView):
     backward = ReverseKeyIterator
 
     def holds(self, space: Space, item: Value) -> bool:
-        return self.shown.table.locate(space, space.key(item)) is not None
+        return self.shown.table.locate(space, self.shown.hash_key(space, item)) is not None
 
 
 @models(_VALUES, _O_VALUES)

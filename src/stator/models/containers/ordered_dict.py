@@ -150,7 +150,7 @@ class OrderedDictValue(DictValue):
     # -- methods ----------------------------------------------------------------------------------------------------
 
     def pop(self, space: Space, key: Value, default: Value | None = None) -> Value:
-        return self.taken(space, key, space.key(key), default)
+        return self.taken(space, key, self.hash_key(space, key), default)
 
     def setdefault(self, space: Space, key: Value, default: Value = NONE) -> Value:
         if self.cls is OrderedDict:
@@ -174,8 +174,7 @@ class OrderedDictValue(DictValue):
     def move_to_end(self, space: Space, key: Value, last: Value = TRUE) -> Value:
         to_end = space.truth(last)
         entries = self.table.finish(space)
-        hash_key = space.key(key)
-        found = entries.get(hash_key)
+        found = self.table.locate(space, self.hash_key(space, key))
         if found is None:
             raise key_error(space, key)
         if found is next(reversed(entries.values()) if to_end else iter(entries.values())):

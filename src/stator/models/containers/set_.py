@@ -411,7 +411,7 @@ def _keyed(space: Space, other: Value) -> _Keyed | None:
     if isinstance(other, SetValue):
         return _Keyed(other.table.keys(space), other.table.elements(space), other.table.is_exact(space))
     if isinstance(other, DictValue) and other.cls is dict:
-        entries = other.table.finish(space)
+        entries = other.table.as_of_set(space)
         return _Keyed(entries, {id(key): entry.key for key, entry in entries.items()}, True)
     return None
 

@@ -96,6 +96,10 @@ class SymValue(Value):
     def key(self, space: Space) -> object:
         return decide(space.trace, self)
 
+    def number_now(self) -> int | None:
+        known = self.cls is not int or self.number.node.maybe_as_int() is not None
+        return None if known else hint_of(self.number)
+
     def select(self, space: Space, container: Value, read: Function) -> Value | None:
         return selected(space, container, self, read)
 

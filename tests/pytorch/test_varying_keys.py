@@ -1,0 +1,274 @@
+"""Numbers that vary from call to call as keys of dicts, and as attributes of classes: no entry for each of them."""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import stator
+
+Program = Callable[..., Any]
+
+
+def made(x: torch.Tensor, i: int, j: int, held: Any) -> Any:
+    d = {i: x, "a": x, (1, 2): x}
+    d[i + 1] = x * 2
+    return d, d[i] + d[i + 1], i + 2 in d, d.get(j), len(d), list(d), d.pop(i)
+
+
+def held_outside(x: torch.Tensor, i: int, j: int, held: Any) -> Any:
+    held[i] = x * 2
+    held[i] += 1
+    held.setdefault(j, x)
+    found = held.pop(i) + 1
+    return found, j in held, i in held, list(held.items())
+
+
+def taken_away(x: torch.Tensor, i: int, j: int, held: Any) -> Any:
+    if i in held:
+        del held[i]
+    return x + len(held), held.get(3)
+
+
+def by_default(x: torch.Tensor, i: int, j: int, held: Any) -> Any:
+    found = defaultdict(list)
+    found[i].append(x)
+    found[j].append(x + 1)
+    return dict(found)
+
+
+def in_order(x: torch.Tensor, i: int, j: int, held: Any) -> Any:
+    d = OrderedDict([(i, x), (j, x + 1), (3, x + 2)])
+    if i in d:
+        d.move_to_end(i)
+    return list(d.items()), d.popitem(last=False), OrderedDict(d)
+
+
+def merged(x: torch.Tensor, i: int, j: int, held: Any) -> Any:
+    one, other = {i: x, 4: x}, {j: x + 1, 5: x}
+    both = {**one, **other}
+    one.update(other)
+    return both, one, one == both, {**held, i: x}, one.keys() & {4, 7, 9}, set(other), dict.fromkeys(one)
+
+
+def with_a_hash(x: torch.Tensor, i: int, j: int, held: Any) -> Any:
+    d: Any = {Odd(): x}
+    d[i] = x + 1
+    return [d[k] for k in d if k == i], len(d)
+
+
+def floats(x: torch.Tensor, i: int, j: int, held: Any) -> Any:
+    d: Any = {7.0: x, True: x}
+    d[i] = x + i
+    return d
+
+
+class Odd:
+    def __hash__(self) -> int:
+        return 7
+
+    def __eq__(self, other: object) -> bool:
+        return other == 7
+
+
+PROGRAMS = [made, held_outside, taken_away, by_default, in_order, merged, with_a_hash, floats]
+#: pairs of keys; equal to each other, to those in the dict held outside, and to none
+NUMBERS = [(20, 30), (21, 31), (22, 40), (23, 23), (24, 23), (7, 8), (3, 25), (9, 3), (4, 5), (0, 1), (1, -1), (26, 50)]
+
+
+def _outcome(program: Program, i: int, j: int) -> str:
+    held = {3: torch.ones(2), 9: torch.zeros(2)}
+    try:
+        result = program(torch.arange(2.0), i, j, held)
+    except Exception as e:
+        result = repr(e)
+    return f"{result} {held}"
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_keys(program: Program, backend: str) -> None:
+    compiled = stator.compile(program, backend=backend)
+    for i, j in NUMBERS:
+        assert _outcome(compiled, i, j) == _outcome(program, i, j), (i, j)
+
+
+@pytest.mark.parametrize("program", [made, held_outside, by_default, in_order, floats], ids=lambda p: p.__name__)
+def test_new_keys_are_no_new_entries(program: Program) -> None:
+    compiled = stator.compile(program, backend="eager", fullgraph=True)
+    for n in range(20, 30):
+        _outcome(compiled, n, 3 * n)
+    assert stator.stats().frames <= 3
+
+
+class Counter:
+    count = 2
+    rate = 0.5
+
+
+def counting(x: torch.Tensor) -> torch.Tensor:
+    Counter.count += 1
+    Counter.rate *= 2
+    return x * Counter.count + Counter.rate
+
+
+class Inherits(Counter):
+    pass
+
+
+def test_numbers_that_classes_have() -> None:
+    compiled = stator.compile(counting, backend="eager", fullgraph=True)
+    for expected in range(3, 9):
+        assert compiled(torch.ones(2)).tolist() == [expected + Counter.rate] * 2
+        assert Counter.count == expected
+    assert stator.stats().frames == 2
+    Counter.count = 2.5  # type: ignore[assignment]
+    assert compiled(torch.ones(2)).tolist() == [3.5 + Counter.rate] * 2
+
+
+def test_an_attribute_of_a_class_is_found_along_its_bases() -> None:
+    compiled = stator.compile(lambda x: x * Inherits.count, backend="eager", fullgraph=True)
+    for number in (3, 5, 7):
+        Counter.count = number
+        assert compiled(torch.ones(1)).item() == number
+    Inherits.count = 11
+    assert compiled(torch.ones(1)).item() == 11
+    del Inherits.count
+    assert compiled(torch.ones(1)).item() == 7
+
+
+LINEAR = nn.Linear(4, 4)
+
+
+def hooked_for_a_call(x: torch.Tensor) -> torch.Tensor:
+    handle = LINEAR.register_forward_hook(lambda module, args, output: output * 2)
+    try:
+        return LINEAR(x).sin()
+    finally:
+        handle.remove()
+
+
+def several_hooks(x: torch.Tensor) -> torch.Tensor:
+    handles = [
+        LINEAR.register_forward_pre_hook(lambda module, args: (args[0] * 2,)),
+        LINEAR.register_forward_hook(lambda module, args, kwargs, output: output + 1, with_kwargs=True),
+        LINEAR.register_forward_hook(lambda module, args, output: output * 3, prepend=True),
+    ]
+    result = LINEAR(x)
+    for handle in handles:
+        handle.remove()
+    return result
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("program", [hooked_for_a_call, several_hooks], ids=lambda p: p.__name__)
+def test_hooks_registered_inside(program: Program, backend: str, lasting: bool) -> None:
+    other = LINEAR.register_forward_hook(lambda module, args, output: output - 1) if lasting else None
+    compiled = stator.compile(program, backend=backend, fullgraph=True)
+    for n in (2, 2, 3, 3, 5, 7):
+        x, y = (torch.ones(n, 4, requires_grad=True) for _ in range(2))
+        before = copy.copy(LINEAR._forward_hooks)
+        result, expected = compiled(x), program(y)
+        assert torch.equal(result, expected)
+        result.sum().backward()
+        expected.sum().backward()
+        assert x.grad is not None
+        assert torch.equal(x.grad, y.grad)  # type: ignore[arg-type]
+        assert LINEAR._forward_hooks == before
+    assert stator.stats().frames <= 4
+    if other is not None:
+        other.remove()
+
+
+def summed(x: torch.Tensor, held: Any) -> Any:
+    total = x
+    for key, item in held.items():
+        total = total + key * item
+    return total, 5 in held, held.get(7, 0), max(held)
+
+
+def changed(x: torch.Tensor, held: Any) -> Any:
+    held[6] = x
+    first = next(iter(held))
+    held[first] = held.pop(first) + 1
+    if 8 in held:
+        del held[8]
+    return len(held), sorted(held)
+
+
+def compared(x: torch.Tensor, held: Any) -> Any:
+    return (
+        held.keys() == {5, 6},
+        held.keys() & {5, 6, 7},
+        {**held, 7: x},
+        held.keys() == {5, 7},
+        {**held}.keys() == held.keys(),
+    )
+
+
+HELD: list[tuple[int, ...]] = [
+    (5, 6),
+    (7, 8),
+    (9, 10),
+    (6, 5),
+    (8, 5),
+    (5, 7),
+    (0, 1),
+    (11, 12, 13),
+    (14, 15, 6),
+    (20, 21),
+    (2, 8),
+]
+
+
+@pytest.mark.parametrize("kind", [dict, OrderedDict])
+@pytest.mark.parametrize("program", [summed, changed, compared], ids=lambda p: p.__name__)
+def test_keys_of_existing_dicts(program: Program, kind: type) -> None:
+    compiled = stator.compile(program, backend="eager")
+    for keys in HELD:
+        results = []
+        for run in (compiled, program):
+            held = kind((key, torch.full((2,), float(index))) for index, key in enumerate(keys))
+            results.append(str((run(torch.ones(2), held), held)))
+        assert results[0] == results[1], keys
+
+
+class Layer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x).tanh()
+
+
+def _breaking(module: nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
+    stator.graph_break()
+    return output * 2
+
+
+def test_hooks_of_equal_code_are_entries_of_one() -> None:
+    layers = nn.ModuleList([Layer() for _ in range(12)])
+    for layer in layers:
+        layer.register_forward_hook(_breaking)
+        layer.linear.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+
+    def over(x: torch.Tensor) -> torch.Tensor:
+        for layer in layers:
+            x = layer(x)
+        return x
+
+    compiled = stator.compile(over, backend="eager")
+    for n in (2, 2, 3):
+        x = torch.ones(n, 4, requires_grad=True)
+        result, expected = compiled(x), over(x)
+        assert torch.equal(result, expected)
+        assert torch.equal(*(torch.autograd.grad(y.sum(), x)[0] for y in (result, expected)))
+        assert stator.stats().graphs <= (5 if n == 2 else 9)
