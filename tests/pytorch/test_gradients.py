@@ -554,3 +554,29 @@ def reversed_inside(x: Any) -> Any:
 def test_a_function_whose_result_is_a_view_keeps_its_backward(program: Any, backend: str) -> None:
     stats = alike(lambda: (program, []), backend=backend, tolerance=1e-6)
     assert stats.graph_breaks == 0 or program is not reversed_inside
+
+
+# -- what is saved, and written ----------------------------------------------------------------------------------------
+
+
+def overwritten(x: Any, w: Any) -> Any:
+    saved = (x * w).exp()
+    other = (x + w).sin()
+    saved.add_(1)  # its backward pass needs what was there
+    return saved, other
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "inductor"])
+def test_a_backward_pass_that_must_fail_fails_when_it_is_asked_for(backend: str) -> None:
+    compiled = stator.compile(overwritten, backend=backend, fullgraph=True)
+    for size in (3, 5) if backend == "inductor" else (3, 5, 3, 7):
+        ours, theirs = (torch.linspace(-1, 1, size).requires_grad_() for _ in range(2))
+        w = torch.full((size,), 0.5, requires_grad=True)
+        got, wanted = compiled(ours, w), overwritten(theirs, w)
+        torch.testing.assert_close(got, wanted)
+        got[1].sum().backward()
+        wanted[1].sum().backward()
+        torch.testing.assert_close(ours.grad, theirs.grad)
+        for saved, _ in (got, wanted):
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                saved.sum().backward()
