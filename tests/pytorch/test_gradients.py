@@ -556,7 +556,7 @@ def test_a_function_whose_result_is_a_view_keeps_its_backward(program: Any, back
     assert stats.graph_breaks == 0 or program is not reversed_inside
 
 
-# -- what is saved, and written ----------------------------------------------------------------------------------------
+# -- what is saved, and written ---------------------------------------------------------------------------------------
 
 
 def overwritten(x: Any, w: Any) -> Any:
@@ -580,3 +580,19 @@ def test_a_backward_pass_that_must_fail_fails_when_it_is_asked_for(backend: str)
         for saved, _ in (got, wanted):
             with pytest.raises(RuntimeError, match="modified by an inplace operation"):
                 saved.sum().backward()
+
+
+# -- results that are read through a bit --------------------------------------------------------------------------------
+
+
+@backends
+def test_gradients_of_conjugates_and_negatives(backend: str) -> None:
+    def program(x: Any) -> Any:
+        z = torch.complex(x, x * 2).exp()
+        conjugate, negative = z.conj(), z.conj().imag
+        assert conjugate.is_conj() and negative.is_neg()
+        return (z * conjugate).real, (negative * x).cos(), conjugate.sum().abs()
+
+    for complete in (True, False):  # sizes that vary from the second on, and numbers
+        with stator.config.patch(automatic_dynamic=complete):
+            alike(lambda: (program, []), backend=backend, breaks=0, tolerance=1e-5)
