@@ -582,7 +582,7 @@ def test_a_backward_pass_that_must_fail_fails_when_it_is_asked_for(backend: str)
                 saved.sum().backward()
 
 
-# -- results that are read through a bit --------------------------------------------------------------------------------
+# -- results that are read through a bit ------------------------------------------------------------------------------
 
 
 @backends
