@@ -596,3 +596,60 @@ def test_gradients_of_conjugates_and_negatives(backend: str) -> None:
     for complete in (True, False):  # sizes that vary from the second on, and numbers
         with stator.config.patch(automatic_dynamic=complete):
             alike(lambda: (program, []), backend=backend, breaks=0, tolerance=1e-5)
+
+
+# -- new leaves of sizes that vary -------------------------------------------------------------------------------------
+
+
+def of_a_leaf(leaf: Any) -> Any:
+    return torch.autograd.grad((leaf.exp() * leaf).sum(), leaf)[0], leaf
+
+
+def in_steps(x: Any) -> Any:
+    guided = x.detach().clone().requires_grad_()
+    for _ in range(2):
+        (slope,) = torch.autograd.grad((guided**3).sum(), guided)
+        guided = (guided - 0.1 * slope).detach().requires_grad_()
+    return guided
+
+
+def perturbed(x: Any) -> Any:
+    delta = torch.zeros_like(x, requires_grad=True)
+    ((x.detach() + delta) ** 2).sum().backward()
+    delta.data.add_(delta.grad.sign())
+    return delta, x + delta
+
+
+def gradient_penalty(x: Any) -> Any:
+    between = (x.detach() * 0.3).requires_grad_()
+    (slope,) = torch.autograd.grad(between.exp(), between, torch.ones(x.shape), create_graph=True)
+    return (slope.norm() - 1) ** 2 + x.sum()
+
+
+NEW_LEAVES: dict[str, tuple[Any, int]] = {
+    "of columns": (lambda x: of_a_leaf(x.detach().view(1, -1).t().requires_grad_()), 2),
+    "of more": (lambda x: of_a_leaf(torch.cat([x, x[:2]]).detach().requires_grad_()), 2),
+    "of squares": (lambda x: of_a_leaf(torch.ones(x.shape[0], x.shape[0], requires_grad=True)), 2),
+    "a Parameter": (lambda x: of_a_leaf(nn.Parameter(x.detach() * 2)), 2),
+    "of a half": (
+        lambda x: of_a_leaf(x[: x.shape[0] // 2].detach().clone().requires_grad_()),
+        4,
+    ),  # sizes that are fixed
+    "in steps": (in_steps, 2),
+    "perturbed": (perturbed, 2),
+    "penalty": (gradient_penalty, 2),
+    "hvp": (lambda x: torch.autograd.functional.hvp(lambda a: (a**3).sum(), x, torch.ones_like(x))[1], 2),
+}
+
+
+@pytest.mark.parametrize("name", NEW_LEAVES)
+@backends
+def test_new_leaves_of_sizes_that_vary(backend: str, name: str) -> None:
+    program, graphs = NEW_LEAVES[name]
+    stats = alike(lambda: (program, []), backend=backend, sizes=(4, 6, 4, 8, 10), breaks=0, calls=1, tolerance=1e-5)
+    assert stats.graphs == graphs, stats.recompile_log
+
+
+def test_new_leaves_of_sizes_that_vary_with_inductor() -> None:
+    stats = alike(lambda: (in_steps, []), backend="inductor", sizes=(4, 6, 8), breaks=0, calls=1, tolerance=1e-5)
+    assert stats.graphs == 2
