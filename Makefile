@@ -108,7 +108,7 @@ matrix-%: .venv-torch-%/.core .venv-torch-%/.checks
 	@$(STEP) matrix-$* "the whole suite, with torch $(call torch,$*), on Python $*" .venv-torch-$*/bin/python -m pytest -q $(PYTEST_ARGS)
 
 # `make test` asks a sample of their questions.
-WHOLE_FAMILIES := tests/completeness tests/pytorch/test_module_completeness.py tests/pytorch/test_tensor_facts.py \
+WHOLE_FAMILIES := tests/completeness tests/breaks tests/pytorch/test_module_completeness.py tests/pytorch/test_tensor_facts.py \
   tests/pytorch/test_failure_everywhere.py
 
 # Its environment is made anew each time: a nightly build of torch is one day's.
@@ -125,7 +125,7 @@ nightly: ## the whole suite on torch's nightly build, with the newest Python fou
 .PHONY: fuzz
 fuzz: $(VENV)/.core $(VENV)/.checks ## random programs (FUZZ_ARGS="--count 500 --seed 1"), then the whole test families
 	$(PY) -m tests.fuzz $(FUZZ_ARGS)
-	STATOR_FACTS=all STATOR_FAILURES=all $(PY) -m pytest -q -o faulthandler_timeout=3600 $(WHOLE_FAMILIES)
+	STATOR_FACTS=all STATOR_FAILURES=all STATOR_BREAKS=all $(PY) -m pytest -q -o faulthandler_timeout=3600 $(WHOLE_FAMILIES)
 
 .PHONY: lint
 lint: $(VENV)/.core $(VENV)/.checks ## ruff, mypy --strict, import-linter

@@ -373,3 +373,46 @@ def test_a_gradient_that_may_be_none(stop: bool, backend: str) -> None:
         compiled[0].sum().backward()
         assert (ours.grad is None) is (theirs.grad is None) is stop
         assert stop or torch.equal(ours.grad, theirs.grad)
+
+
+class Square(Function):
+    """Has all that transforms of torch.func ask for."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return 2 * ctx.saved_tensors[0] * gradient
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Any) -> Any:
+        return 2 * ctx.saved_tensors[0] * tangent
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: torch.func.jvp(Square.apply, (x,), (torch.ones_like(x),)),
+        lambda x: torch.func.jvp(lambda y: Square.apply(y).sin(), (x,), (x * 2,)),
+        lambda x: (torch.func.jacfwd(Square.apply)(x),),
+    ],
+)
+def test_inside_of_what_is_differentiated_forwards(program: Any, backend: str) -> None:
+    compiled = stator.compile(program, backend=backend)
+    for size in (3, 4, 6):
+        found = []
+        for run in (program, compiled):
+            x = torch.arange(1.0, 1.0 + size, requires_grad=True)
+            results = run(x)
+            found.append([(y.detach(), *torch.autograd.grad(y.sum(), x, retain_graph=True)) for y in results])
+        torch.testing.assert_close(found[1], found[0])

@@ -265,8 +265,8 @@ def test_a_compiled_function_is_a_function(make: Any) -> None:
 def test_comparisons() -> None:
     compiled, module = stator.compile(function, backend="eager"), compiled_net()
     assert compiled == compiled and compiled != function and compiled != stator.compile(function, backend="eager")
-    assert module == module and module != module._orig_mod and hash(module) != hash(module._orig_mod)
-    assert {compiled: 1, module: 2}[compiled] == 1
+    assert module == module._orig_mod and module != compiled_net() and hash(module) == hash(module._orig_mod)
+    assert {compiled: 1, module: 2}[compiled] == 1 and {module._orig_mod: 3}[module] == 3
 
     class Holder:
         method = stator.compile(function, backend="eager")

@@ -112,3 +112,17 @@ def test_views_that_autograd_has_lost_track_of():
     x = torch.full((1,), 3.0, requires_grad=True)
     stator.compile(fn, backend="eager", fullgraph=True)(x)
     assert x.item() == 9
+
+
+def test_a_backend_that_fails_within_inference_mode():
+    def fn(x):
+        with torch.inference_mode():
+            a = x.detach() * 2
+        return a * x
+
+    x = torch.ones(3, requires_grad=True)
+    for _ in range(2):
+        with pytest.raises(stator.BackendError, match="inference tensor"):
+            stator.compile(fn, backend="aot_eager")(x)
+    assert (x * 2).sum() == 6  # the thread dispatches as before
+    torch.testing.assert_close(stator.compile(lambda x: torch.vmap(torch.sin)(x), backend="aot_eager")(x), x.sin())

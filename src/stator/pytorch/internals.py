@@ -204,6 +204,9 @@ _STATE = {
     "EnablePythonDispatcher": Name(
         "torch._C._EnablePythonDispatcher", CLASS, "kernels that take symbolic sizes, as AOTAutograd uses them", takes=0
     ),
+    "PreserveDispatchKeyGuard": Name(
+        "torch._C._PreserveDispatchKeyGuard", CLASS, "how a thread dispatches is what it was before a backend failed"
+    ),
     "disable_current_modes": Name(
         "torch.utils._python_dispatch._disable_current_modes", FUNCTION, "operations of the tracer's own", takes=0
     ),

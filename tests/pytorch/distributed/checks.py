@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 
 import stator
+from tests.pytorch.distributed import training
 from tests.pytorch.distributed.programs import FUNCTIONAL, IN_PLACE, PROGRAMS
 
 SIZES = (4, 6, 10)
@@ -78,3 +79,19 @@ def data_parallel() -> None:
     assert len({record.where for record in stator.stats().breaks}) == 2
     for found in gradients[1:]:
         _same(found, gradients[0])
+
+
+def trained(way: str, *backends: str) -> None:
+    """Losses and gradients are those of eager execution, and so many graphs and breaks."""
+    losses, gradients = training.train(way, lambda module: module)
+    for backend in backends:
+        stator.reset()
+        made = training.train(way, lambda module: stator.compile(module, backend=backend))  # noqa: B023
+        torch.testing.assert_close(made[0], losses, rtol=1e-5, atol=1e-5)
+        assert made[1].keys() == gradients.keys()
+        for name, gradient in gradients.items():
+            torch.testing.assert_close(made[1][name], gradient, rtol=1e-5, atol=1e-5, msg=f"{backend}: {name}")
+        found = stator.stats()
+        limit = training.LIMITS[way.partition("_")[0]]
+        assert 0 < found.graphs <= limit[0] and sum(record.count for record in found.breaks) <= limit[1]
+        assert not [record for record in found.breaks if record.code == "SB0501"]

@@ -44,7 +44,7 @@ def is_plain(logger: Host) -> bool:
     first: Any = logger
     if any(getattr(type(first), name, None) is not getattr(logging.Logger, name) for name in _METHODS):
         return False
-    if first.filters:
+    if not _are_plain(first.filters):
         return False
     handlers: list[Host] = []
     while first is not None:
@@ -57,7 +57,7 @@ def is_plain(logger: Host) -> bool:
 
 def _is_plain_handler(handler: Host) -> bool:
     formatter = handler.formatter
-    if type(handler).__module__ not in _OWN or handler.filters or _has_own_methods(handler):
+    if type(handler).__module__ not in _OWN or not _are_plain(handler.filters) or _has_own_methods(handler):
         return False
     if formatter is not None and (type(formatter) is not logging.Formatter or formatter.converter is not _CONVERTER):
         return False
@@ -65,6 +65,11 @@ def _is_plain_handler(handler: Host) -> bool:
         return False
     stream = getattr(handler, "stream", None)
     return stream is None or getattr(type(stream), "write", None) in SINKS
+
+
+def _are_plain(filters: list[Host]) -> bool:
+    """Whether they are the library's own, which go by the name of the logger."""
+    return all(type(each) is logging.Filter and not _has_own_methods(each) for each in filters)
 
 
 _CONVERTER = logging.Formatter.converter

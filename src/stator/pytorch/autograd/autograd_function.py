@@ -17,7 +17,7 @@ from stator import errors
 from stator._core import CodePolicy, set_code_policy
 from stator.pytorch import internals
 from stator.pytorch.autograd.autograd_module import FunctionModule, Plan, apply_function
-from stator.pytorch.autograd.backward_graph import Witness, as_in_backward, gradient_of
+from stator.pytorch.autograd.backward_graph import Witness, as_in_backward, gradient_of, takes_tangents
 from stator.pytorch.autograd.context_value import ContextValue, is_none
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.state import global_state
@@ -43,7 +43,7 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
     cls = space.known(args[0].force()) if args else None
     if not isinstance(cls, type) or space.trace.classes.is_fresh(cls) or internals.are_transforms_active():
         return None
-    if internals.forward_level() >= 0:  # its `jvp` would make the tangents
+    if takes_tangents(space):  # its `jvp` would make those of its results
         raise Unsupported(errors.ForwardModeCall(f"{cls.__qualname__}.apply inside of a level"))
     application = _Application(space, cls, args[0].force())
     if not application.bind(args[1:], kwargs):

@@ -8,6 +8,7 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.state import global_state
+from stator.pytorch.state.saved_hooks import SavedHooks
 from stator.space.identity.reachability import leads_to_any
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["Witness", "as_in_backward", "gradient_of"]
+__all__ = ["Witness", "as_in_backward", "gradient_of", "takes_tangents"]
 
 
 def gradient_of(graph: Subgraph, output: TensorValue) -> TensorValue:
@@ -27,6 +28,11 @@ def gradient_of(graph: Subgraph, output: TensorValue) -> TensorValue:
     with torch.no_grad():
         like = fakes.executor.run(torch.empty_like, (output.fake,), options, [], lambda given, _: given).result
     return graph.example(like, "grad")
+
+
+def takes_tangents(space: Space) -> bool:
+    """Whether tangents travel beside the tensors: in a level, or in a function that is differentiated forwards."""
+    return internals.forward_level() >= 0 or space.trace.extension(SavedHooks).inside("forward mode")
 
 
 class as_in_backward:

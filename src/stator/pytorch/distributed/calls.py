@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator import errors
+from stator.interp import policy
 from stator.pytorch import internals
 from stator.pytorch.whole_calls import public_name, traced_or_whole
 from stator.space.protocol import INTERCEPTS, Handler
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from types import CodeType
 
     from stator.errors import Break
     from stator.pytorch.types import Host
+    from stator.space.space import Space
 
 __all__ = ["intercept", "is_left_whole", "left_to_python"]
 
@@ -26,15 +29,27 @@ _FOLDER = os.path.join(os.path.dirname(torch.__file__), "distributed", "")
 _FILES = frozenset(
     _FOLDER + name for name in ("distributed_c10d.py", "_functional_collectives.py", "device_mesh.py", "c10d_logger.py")
 )
+#: has what FSDP2 puts around its hooks, which disables them anew in each call
+_OF_FSDP = os.path.join(_FOLDER, "fsdp", "_fully_shard", "_fsdp_common.py"), "wrapper"
 #: what DDP does before and after the forward pass of the module, mostly in C++
 _OF_DDP = (internals.ddp_before, internals.ddp_after)
 
 
 def intercept(host: Host) -> Handler | None:
     """How a function of torch.distributed is handled (see protocol.INTERCEPTS)."""
+    if (host.__code__.co_filename, host.__code__.co_name) == _OF_FSDP:
+        return _refuse(host)
     if not is_left_whole(host.__code__) and host not in _OF_DDP:
         return None
     return traced_or_whole(host, partial(left_to_python, public_name(host)), _belongs)
+
+
+def _refuse(host: Host) -> Handler:
+    def refuse(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        policy.LEFT.keep(host.__code__, True)
+        raise Unsupported(errors.CollectiveCall(public_name(host), "torch keeps it out of graphs"))
+
+    return refuse
 
 
 def left_to_python(name: str, met: Break) -> Break:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+import types
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -89,9 +91,25 @@ def describe_callable(function: object) -> str:
     """How messages name an operation."""
     if isinstance(function, torch.nn.Module):
         return str(getattr(function, "told_as", type(function).__name__))
+    if isinstance(function, internals.OpOverload):
+        return f"torch.ops.{internals.schema(function).name.replace('::', '.')}"
+    if id(function) in _public_names():
+        return _public_names()[id(function)]
     owner = getattr(function, "__objclass__", None)
     name = getattr(function, "__name__", None) or str(function)
     if owner is not None or getattr(function, "__qualname__", "").startswith("Tensor."):
         return f"Tensor.{name}"
     module = getattr(function, "__module__", None) or "torch"
     return f"{module}.{name}".replace("torch._C.", "torch.")
+
+
+@functools.cache
+def _public_names() -> dict[int, str]:
+    """What torch's modules call the functions that C code has under other names; id → name."""
+    modules = (torch.nn.functional, torch.special, torch.fft, torch.linalg, torch)
+    return {
+        id(thing): f"{module.__name__}.{name}"
+        for module in modules
+        for name, thing in vars(module).items()
+        if isinstance(thing, types.BuiltinFunctionType) and not name.startswith("_")
+    }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+import traceback
 from typing import TYPE_CHECKING
 
 from stator.errors import BackendError, StatorError
+from stator.pytorch import internals
 from stator.pytorch.graph.contract import backend_guards, in_context
 from stator.pytorch.graph.graph_module import sources_go_with
 from stator.pytorch.graph.memory import memory_guard, must_run_in_order
@@ -65,27 +67,30 @@ def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Trac
     examples = [_example(value) for value in inputs]
     started = time.perf_counter()
     EVENTS.calling(name)
-    try:
-        if recorder.keeps_order:
-            compiled = backend(gm, examples)
-        elif must_run_in_order(recorder, inputs) or not lie_apart(recorder, inputs):
-            return gm.forward
-        else:
-            insert_asserts(recorder, gm)
-            compiled, context = _compiled_in_context(recorder, gm, inputs, backend, examples)
-            recorder.extra_guards += backend_guards(recorder, context)
-    except StatorError:
-        raise
-    except Exception as e:
-        break_where_made(recorder, e)
-        if _OVERWRITTEN in str(e):
-            return gm.forward
-        raise _failure(recorder, name, f"failed: {type(e).__name__}: {e}") from e
-    finally:
-        seconds = time.perf_counter() - started
-        STATS.backend_seconds += seconds
-        EVENTS.called(Called(name, gm, seconds))
-        _release_examples(gm, show=not getattr(backend, "keeps_order", False))
+    with internals.PreserveDispatchKeyGuard():
+        try:
+            if recorder.keeps_order:
+                compiled = backend(gm, examples)
+            elif must_run_in_order(recorder, inputs) or not lie_apart(recorder, inputs):
+                return gm.forward
+            else:
+                insert_asserts(recorder, gm)
+                compiled, context = _compiled_in_context(recorder, gm, inputs, backend, examples)
+                recorder.extra_guards += backend_guards(recorder, context)
+        except StatorError:
+            raise
+        except Exception as e:
+            break_where_made(recorder, e)
+            # What its frames hold (a guard of inference mode, say) puts back on its end how torch dispatched in there.
+            traceback.clear_frames(e.__traceback__)
+            if _OVERWRITTEN in str(e):
+                return gm.forward
+            raise _failure(recorder, name, f"failed: {type(e).__name__}: {e}") from e
+        finally:
+            seconds = time.perf_counter() - started
+            STATS.backend_seconds += seconds
+            EVENTS.called(Called(name, gm, seconds))
+            _release_examples(gm, show=not getattr(backend, "keeps_order", False))
     if not callable(compiled):
         raise _failure(recorder, name, f"returned {type(compiled).__name__}, which is not callable")
     return compiled

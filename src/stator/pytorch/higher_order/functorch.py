@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import os
-from contextlib import nullcontext
 from types import BuiltinFunctionType
 from typing import TYPE_CHECKING
 
@@ -77,8 +76,8 @@ class Differentiated:
         parts = self.space.new_tuple([args[i] for i in chosen])
         self.all_spec = flatten(self.space, parts)[1]
         self.spec = flatten(self.space, args[chosen[0]])[1] if isinstance(self.argnums, int) else self.all_spec
-        backward = hooks.entered("transform") if self.marked else nullcontext()
-        with backward, grad_mode(self.body.recorder.state.switch, True):
+        inside = hooks.entered("transform" if self.marked else "forward mode")
+        with inside, grad_mode(self.body.recorder.state.switch, True):
             self.body.trace(function, [inner[i] for i in range(len(args))], kwargs, once=True)
         if self.space.known(has_aux.force()) is not False:
             self.split_aux()

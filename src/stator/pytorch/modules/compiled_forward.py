@@ -23,12 +23,18 @@ __all__ = ["CompiledForward", "assign", "compiled_forward", "install", "is_torch
 
 def own(compiled: Host, slot: str) -> Host:
     """One of the variables that are the compiled module's own, whatever its module's class makes of attributes."""
-    return type(compiled).__dict__[slot].__get__(compiled)
+    return _variable(type(compiled), slot).__get__(compiled)
 
 
 def put(compiled: Host, slot: str, item: Nested) -> None:
     """Set one of them."""
-    type(compiled).__dict__[slot].__set__(compiled, item)
+    _variable(type(compiled), slot).__set__(compiled, item)
+
+
+def _variable(cls: type, slot: str) -> Host:
+    """Where the class of a compiled module has one of them: itself, or its first base. Other tracers trace this."""
+    held = cls.__dict__
+    return held[slot] if slot in held else cls.__mro__[1].__dict__[slot]
 
 
 def assign(compiled: Host, forward: object) -> None:

@@ -10,6 +10,7 @@ import copy
 import inspect
 import types
 import weakref
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import torch
@@ -113,6 +114,15 @@ class CompiledModule:
     @__class__.setter
     def __class__(self, cls: type) -> None:
         self._orig_mod.__class__ = cls
+        with suppress(TypeError):  # of a class with slots of its own this one stays what it is
+            vars(object)["__class__"].__set__(self, _class_of(cls))
+
+    def __eq__(self, other: object) -> bool:
+        """As its module compares: what torch keeps by modules, as the state of `fully_shard`, is found by both."""
+        return self._orig_mod == (other._orig_mod if isinstance(other, CompiledModule) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._orig_mod)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Function, Args]:
         return reduced_to(self._orig_mod, self._stator_region)
@@ -124,6 +134,12 @@ class CompiledModule:
         made = copy.deepcopy(self._orig_mod, memo)
         # A module may refer to what it was compiled to.
         return memo.get(id(self)) or _again(made, self._stator_region)
+
+
+class _Held(CompiledModule):
+    """Its variables, where the module's class has no slots: then `__class__` can be assigned, as modules' can."""
+
+    __slots__ = ("_stator_assigned", "_stator_call", "_stator_module")
 
 
 def _keep_original(compiled: Host, module: torch.nn.Module) -> None:
@@ -146,17 +162,18 @@ def _class_of(cls: type) -> type:
     known = _classes.get(cls)
     found = None if known is None else known()
     if found is None:
+        slots = _forwarded_slots(cls)
         namespace: dict[str, object] = {
-            "__slots__": ("_stator_call", "_stator_module", "_stator_assigned"),
+            "__slots__": _Held.__slots__ if slots else (),
             "__module__": cls.__module__,
             "__qualname__": cls.__qualname__,
             "__doc__": cls.__doc__,
         }
-        namespace.update(_forwarded_slots(cls))
+        namespace.update(slots)
         # jit.script() would compile the properties of the class.
         own_properties = [name for name, item in vars(CompiledModule).items() if isinstance(item, property)]
         namespace[_UNUSED] = [*getattr(cls, _UNUSED, ()), *own_properties]
-        found = type.__new__(type(cls), cls.__name__, (CompiledModule, cls), namespace)
+        found = type.__new__(type(cls), cls.__name__, (CompiledModule if slots else _Held, cls), namespace)
         type.__setattr__(found, "forward", CompiledForward(cls))
         call_held(found, _plain_call(cls))
         _classes[cls] = weakref.ref(found)

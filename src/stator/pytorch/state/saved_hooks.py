@@ -35,7 +35,7 @@ class SavedHooks:
         self._inside: list[str] = []
 
     def inside(self, kind: str) -> bool:
-        """Whether the program is in a "checkpoint", or in a "transform"."""
+        """Whether the program is in a "checkpoint", in a "transform", or in one of "forward mode", which runs so."""
         return kind in self._inside
 
     @contextmanager

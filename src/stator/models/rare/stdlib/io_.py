@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from stator import errors
+from stator.guards.callable_names import callable_name
 from stator.guards.source import Source
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.models.containers.slice_ import SliceValue
@@ -200,7 +201,7 @@ def _runner(host: Host, name: str) -> Any:
             if kwargs and name != "__init__":
                 raise refuse_use(f"io.{host.__qualname__}", "with arguments by name")
             return file.run(space, name, args[1:], kwargs)
-        raise refuse(f"io.{host.__qualname__}")
+        raise refuse(callable_name(host, args[0].force().cls if args else None))
 
     return handler
 

@@ -1,0 +1,16 @@
+"""Data parallel training of a small Llama: losses and gradients are those of eager execution."""
+
+import pytest
+
+from tests.pytorch.distributed.ranks import Ranks
+from tests.pytorch.distributed.training import WAYS
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_training_is_that_of_eager(ranks: Ranks, way: str) -> None:
+    ranks.check("trained", way, "eager")
+
+
+@pytest.mark.parametrize("way", ["ddp_accumulating", "fsdp_of_blocks"])
+def test_training_with_a_backward_graph(ranks: Ranks, way: str) -> None:
+    ranks.check("trained", way, "aot_eager")
