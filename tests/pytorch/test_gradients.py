@@ -554,3 +554,102 @@ def reversed_inside(x: Any) -> Any:
 def test_a_function_whose_result_is_a_view_keeps_its_backward(program: Any, backend: str) -> None:
     stats = alike(lambda: (program, []), backend=backend, tolerance=1e-6)
     assert stats.graph_breaks == 0 or program is not reversed_inside
+
+
+# -- what is saved, and written ---------------------------------------------------------------------------------------
+
+
+def overwritten(x: Any, w: Any) -> Any:
+    saved = (x * w).exp()
+    other = (x + w).sin()
+    saved.add_(1)  # its backward pass needs what was there
+    return saved, other
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "inductor"])
+def test_a_backward_pass_that_must_fail_fails_when_it_is_asked_for(backend: str) -> None:
+    compiled = stator.compile(overwritten, backend=backend, fullgraph=True)
+    for size in (3, 5) if backend == "inductor" else (3, 5, 3, 7):
+        ours, theirs = (torch.linspace(-1, 1, size).requires_grad_() for _ in range(2))
+        w = torch.full((size,), 0.5, requires_grad=True)
+        got, wanted = compiled(ours, w), overwritten(theirs, w)
+        torch.testing.assert_close(got, wanted)
+        got[1].sum().backward()
+        wanted[1].sum().backward()
+        torch.testing.assert_close(ours.grad, theirs.grad)
+        for saved, _ in (got, wanted):
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                saved.sum().backward()
+
+
+# -- results that are read through a bit ------------------------------------------------------------------------------
+
+
+@backends
+def test_gradients_of_conjugates_and_negatives(backend: str) -> None:
+    def program(x: Any) -> Any:
+        z = torch.complex(x, x * 2).exp()
+        conjugate, negative = z.conj(), z.conj().imag
+        assert conjugate.is_conj() and negative.is_neg()
+        return (z * conjugate).real, (negative * x).cos(), conjugate.sum().abs()
+
+    for complete in (True, False):  # sizes that vary from the second on, and numbers
+        with stator.config.patch(automatic_dynamic=complete):
+            alike(lambda: (program, []), backend=backend, breaks=0, tolerance=1e-5)
+
+
+# -- new leaves of sizes that vary -------------------------------------------------------------------------------------
+
+
+def of_a_leaf(leaf: Any) -> Any:
+    return torch.autograd.grad((leaf.exp() * leaf).sum(), leaf)[0], leaf
+
+
+def in_steps(x: Any) -> Any:
+    guided = x.detach().clone().requires_grad_()
+    for _ in range(2):
+        (slope,) = torch.autograd.grad((guided**3).sum(), guided)
+        guided = (guided - 0.1 * slope).detach().requires_grad_()
+    return guided
+
+
+def perturbed(x: Any) -> Any:
+    delta = torch.zeros_like(x, requires_grad=True)
+    ((x.detach() + delta) ** 2).sum().backward()
+    delta.data.add_(delta.grad.sign())
+    return delta, x + delta
+
+
+def gradient_penalty(x: Any) -> Any:
+    between = (x.detach() * 0.3).requires_grad_()
+    (slope,) = torch.autograd.grad(between.exp(), between, torch.ones(x.shape), create_graph=True)
+    return (slope.norm() - 1) ** 2 + x.sum()
+
+
+NEW_LEAVES: dict[str, tuple[Any, int]] = {
+    "of columns": (lambda x: of_a_leaf(x.detach().view(1, -1).t().requires_grad_()), 2),
+    "of more": (lambda x: of_a_leaf(torch.cat([x, x[:2]]).detach().requires_grad_()), 2),
+    "of squares": (lambda x: of_a_leaf(torch.ones(x.shape[0], x.shape[0], requires_grad=True)), 2),
+    "a Parameter": (lambda x: of_a_leaf(nn.Parameter(x.detach() * 2)), 2),
+    "of a half": (
+        lambda x: of_a_leaf(x[: x.shape[0] // 2].detach().clone().requires_grad_()),
+        4,
+    ),  # sizes that are fixed
+    "in steps": (in_steps, 2),
+    "perturbed": (perturbed, 2),
+    "penalty": (gradient_penalty, 2),
+    "hvp": (lambda x: torch.autograd.functional.hvp(lambda a: (a**3).sum(), x, torch.ones_like(x))[1], 2),
+}
+
+
+@pytest.mark.parametrize("name", NEW_LEAVES)
+@backends
+def test_new_leaves_of_sizes_that_vary(backend: str, name: str) -> None:
+    program, graphs = NEW_LEAVES[name]
+    stats = alike(lambda: (program, []), backend=backend, sizes=(4, 6, 4, 8, 10), breaks=0, calls=1, tolerance=1e-5)
+    assert stats.graphs == graphs, stats.recompile_log
+
+
+def test_new_leaves_of_sizes_that_vary_with_inductor() -> None:
+    stats = alike(lambda: (in_steps, []), backend="inductor", sizes=(4, 6, 8), breaks=0, calls=1, tolerance=1e-5)
+    assert stats.graphs == 2

@@ -70,9 +70,9 @@ class TensorMeta:
             else:
                 tensor = self._at_offset()
             if self.bits[0]:
-                tensor = internals.conj(tensor)
+                tensor = internals.conj(tensor).detach()
             if self.bits[1]:
-                tensor = internals.neg_view(tensor)
+                tensor = internals.neg_view(tensor).detach()
         return tensor
 
     def _at_offset(self) -> torch.Tensor:

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["call_backend"]
 
+#: what autograd says of `y = x.exp(); y.add_(1)` in a backward pass. AOTAutograd traces that of every result together
+#: with the graph; in eager execution nobody may ever ask for it. So the graph runs as recorded.
+_OVERWRITTEN = "one of the variables needed for gradient computation has been modified by an inplace operation"
+
 
 def _compiled_in_context(
     recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue], backend: Function, examples: list[object]
@@ -79,6 +83,8 @@ def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Trac
             break_where_made(recorder, e)
             # What its frames hold (a guard of inference mode, say) puts back on its end how torch dispatched in there.
             traceback.clear_frames(e.__traceback__)
+            if _OVERWRITTEN in str(e):
+                return gm.forward
             raise _failure(recorder, name, f"failed: {type(e).__name__}: {e}") from e
         finally:
             seconds = time.perf_counter() - started

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 
 from stator import errors
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
 from stator.pytorch import internals
-from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.fake.metadata import hint_of, is_symbol
 from stator.pytorch.objects.rebinding import Rebound, become, hand_over
 from stator.pytorch.shapes.computed import computed_sizes
 from stator.pytorch.tensors.latent import is_known_leaf
@@ -80,34 +80,35 @@ Sizes: TypeAlias = Callable[..., tuple[int, ...]] | tuple[int, ...]
 
 def _input(recorder: Recorder, cls: type, data: TensorValue, wanted: bool) -> TensorValue:
     """The leaf as an input of the graph, in which its elements are not looked at."""
-    leaf, numbers = _example(recorder, cls, data, wanted)
-    hints = tuple([hint_of(number) for number in numbers])
-    if hints == numbers:
+    leaf, hints, computed = _example(recorder, cls, data, wanted)
+    if computed is None:
         leaf.source = CallSource(LeafMaker(cls, data, wanted, hints), ConstSource(None, "a new leaf"), "make")
         return leaf
-    found = computed_sizes(recorder, numbers)
-    if found is None:
-        raise Unsupported(errors.NewLeaf("making a tensor that requires gradients, of sizes that are computed,"))
-    sizes, sources = found
+    sizes, sources = computed
     leaf.source = CallSource(LeafMaker(cls, data, wanted, sizes), sources[0], "leaf like", *sources[1:])
     return leaf
 
 
-def _example(recorder: Recorder, cls: type, data: TensorValue, wanted: bool) -> tuple[TensorValue, tuple[Any, ...]]:
-    """A leaf of the sizes of `data`, for the backend to see; with its sizes and strides."""
+def _example(
+    recorder: Recorder, cls: type, data: TensorValue, wanted: bool
+) -> tuple[TensorValue, tuple[int, ...], tuple[Sizes, tuple[Source, ...]] | None]:
+    """A leaf of the sizes of `data`, for the backend to see; with its sizes and strides, and what computes them."""
     numbers = (*data.shape, *(data.fake.stride() if data.meta is None else data.meta.stride))
     hints = tuple([hint_of(number) for number in numbers])
     if None in hints:
         raise Unsupported(errors.NewLeaf("making a tensor that requires gradients, of sizes that are computed,"))
+    computed = computed_sizes(recorder, numbers) if any(map(is_symbol, numbers)) else None
+    if computed is None:
+        numbers = tuple(map(int, numbers))  # those that nothing computes again are fixed: the half of a size
     leaf = TensorValue(recorder, cls, None)
     leaf.host = LeafMaker(torch.Tensor, data, wanted, hints)(None)
     with recorder.fakes.executor.mode, torch.no_grad():
         fake = torch.empty_strided(numbers[: len(data.shape)], numbers[len(data.shape) :], **_options(data))
     leaf._fake = fake.requires_grad_(wanted)
     leaf.meta = recorder.fakes.describe(leaf._fake)
-    if hints != numbers:
+    if computed is not None:
         recorder.shapes.made_like(leaf)
-    return leaf, numbers
+    return leaf, hints, computed
 
 
 def _same(tensor: torch.Tensor) -> torch.Tensor:
@@ -118,7 +119,7 @@ def lend(space: Space, value: TensorValue, before: TensorValue, data: TensorValu
     """An existing tensor, which requires no gradients yet, as an input that does (see `compiled_graph.lending`)."""
     recorder = value.recorder
     _refuse_inside(recorder)
-    leaf, _ = _example(recorder, value.cls, data, True)
+    leaf, *_ = _example(recorder, value.cls, data, True)
     assert value.source is not None
     leaf.source = CallSource(_same, value.source, "leaf")
     recorder.tracked.lent[leaf] = before
