@@ -41,15 +41,23 @@ _Base: Any = internals.TensorBase
 def must_run_in_order(recorder: Recorder, inputs: list[GraphValue]) -> bool:
     """Whether AOTAutograd cannot take the graph.
 
-    It writes no inputs beside tensors of classes of the program's own, or sparse ones, which have no storage. Where the
-    default dtype is changed, it makes `torch.ones(2)` of the dtype that is the default when its graph runs.
+    It writes no inputs beside tensors of classes of the program's own, or sparse ones, which have no storage. Of a
+    sparse tensor it takes the gradient for a dense one. Where the default dtype is changed, it makes `torch.ones(2)`
+    of the dtype that is the default when its graph runs.
     """
     return (
         recorder.tracked.in_order
         or any(node.target is internals.set_default_dtype for node in recorder.effects.state_nodes)
         or _saves_other_data(recorder, inputs)
+        or any(value.requires_grad and is_sparse(value) for value in _tensors(recorder, inputs))
         or (bool(recorder.effects.written) and any(map(_hinders_writes, tensors_among(inputs))))
     )
+
+
+def _tensors(recorder: Recorder, inputs: list[GraphValue]) -> list[TracedTensor]:
+    """The tensors of the graph."""
+    made = [value for operation in recorder.nodes.operations.values() for value in operation.made_values]
+    return [*tensors_among(inputs), *made]
 
 
 def _hinders_writes(tensor: TracedTensor) -> bool:
