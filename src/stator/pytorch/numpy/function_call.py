@@ -121,7 +121,9 @@ class _Asked:
         """Record the call with these arguments, which stand for those that NumPy was asked with."""
         call, arguments = self.lowered(args, kwargs)
         call.args = (self.name, *call.args)
-        call.key = None if call.key is None else (self.name, call.key)
+        if call.key is not None:
+            parts, *others = call.key
+            call.key = ((self.name, *parts), *others)
         call.only_raises = True
         if self.errors == QUIET:
             return self._made(call, arguments, args)

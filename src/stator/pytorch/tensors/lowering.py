@@ -84,7 +84,7 @@ class Call:
         self.kwargs: Kwargs = {}
         self.operands: list[Value] = []
         self.metas: list[OperandMeta] = []
-        self.key: object = None
+        self.key: Any = None
 
     def node_args(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of the FX node."""
