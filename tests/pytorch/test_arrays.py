@@ -158,6 +158,24 @@ def test_sizes_become_symbols() -> None:
     assert stator.stats().graphs == 2
 
 
+BY_NUMPY: dict[str, Any] = {  # functions that torch's own NumPy does not have, or has otherwise
+    "log1p": lambda a: [np.log1p(a) * 2],
+    "norm": lambda a: [np.linalg.norm(a, axis=1, keepdims=True) + a],
+    "two of one kind": lambda a: (np.log1p(a), np.expm1(a), np.log1p(a[0])),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", BY_NUMPY)
+def test_functions_at_sizes_that_vary(name: str, backend: str) -> None:
+    compiled = stator.compile(BY_NUMPY[name], backend=backend, fullgraph=True)
+    for n in (4, 5, 6, 9):
+        a = np.arange(n * 3, dtype="float32").reshape(n, 3)
+        for got, want in zip(compiled(a), BY_NUMPY[name](a), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-6, strict=True)
+    assert stator.stats().graphs == 2
+
+
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_an_error_of_one_size_is_not_that_of_another(backend: str) -> None:
     def program(a: Any) -> Any:

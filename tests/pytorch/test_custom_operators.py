@@ -31,6 +31,13 @@ composed = define(
 hidden = define("hidden(Tensor x) -> Tensor", lambda x: x * 3, fake=torch.empty_like)
 unfaked = define("unfaked(Tensor x) -> Tensor", lambda x: torch.from_numpy(np.sin(x.detach().numpy())))
 written = define("written(Tensor(a!) x) -> ()", add_one, fake=lambda x: None)
+bumped = define("bumped(Tensor(a!) x, float by) -> Tensor(a!)", lambda x, by: x.add_(by), fake=lambda x, by: x)
+halved = define("halved(Tensor(a) x) -> Tensor(a)", lambda x: x[:2], fake=lambda x: x[:2])
+both = define(
+    "both(Tensor(a!) x, Tensor y) -> (Tensor(a!), Tensor)",
+    lambda x, y: (x.mul_(2), x + y),
+    fake=lambda x, y: (x, x + y),
+)
 counted = define(
     "counted(Tensor x, int[] sizes) -> (Tensor, Tensor[])",
     lambda x, sizes: (torch.tensor(len(sizes)), [x.detach().clone() for _ in sizes]),
@@ -88,6 +95,15 @@ def of_written(x):
     return y * x
 
 
+def of_aliases(x):
+    """AOTAutograd knows no operators but ATen's that give what they were given."""
+    y = x.detach().clone()
+    z = bumped(y, 2.0)
+    halved(y).mul_(3)
+    first, second = both(y, z * 2)
+    return x * y + z, first * second * x
+
+
 def of_counted(x):
     count, copies = counted(x.detach(), [1, 2])
     return copies[0] * copies[1] * count + x
@@ -97,6 +113,7 @@ def outcome(function, size):
     torch.manual_seed(size)
     x = torch.randn(size, 3, requires_grad=True)
     out = function(x)
+    out = torch.stack(out) if isinstance(out, tuple) else out
     out.sum().backward()
     return out.detach(), x.grad
 
@@ -107,6 +124,7 @@ def outcome(function, size):
     [
         *((of_composed, 0), (of_custom, 0), (of_written, 0), (of_counted, 0)),
         (of_hidden, {"eager": 0, "aot_eager": 1}),
+        (of_aliases, {"eager": 0, "aot_eager": 3}),
         (of_unfaked, 1),
     ],
 )

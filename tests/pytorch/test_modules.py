@@ -381,6 +381,39 @@ def test_sizes_in_a_tensor() -> None:
     agree(lambda: (run, (x(6, 4), torch.tensor([2, 3]))), breaks=2)
 
 
+SPLITS: dict[str, Any] = {
+    "places": lambda y: torch.tensor_split(y * 2, torch.tensor([1, -1])),
+    "a count": lambda y: (y + 1).tensor_split(torch.tensor(3), dim=1),
+    "by name": lambda y: torch.tensor_split(y, tensor_indices_or_sections=torch.tensor([2]), dim=1),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", SPLITS)
+def test_known_sizes_in_a_tensor(name: str, backend: str) -> None:
+    compiled = stator.compile(SPLITS[name], backend=backend, fullgraph=True)
+    for n in (4, 6, 7):
+        outcomes = []
+        for function in (compiled, SPLITS[name]):
+            torch.manual_seed(n)
+            y = torch.randn(n, 4, requires_grad=True)
+            parts = function(y)
+            (parts[0].sum() * 3 + parts[-1].sum()).backward()
+            outcomes.append([*parts, y.grad])
+        assert_same(*outcomes, name)
+
+
+@pytest.mark.parametrize("sections", [torch.tensor([1.0]), torch.tensor(0), torch.tensor([[1]])])
+def test_sizes_in_a_tensor_that_are_refused(sections: Any) -> None:
+    def run(y: Any) -> Any:
+        try:
+            return torch.tensor_split(y, torch.tensor(sections.tolist()))
+        except RuntimeError as e:
+            return str(e)
+
+    agree(lambda: (run, (x(6, 4),)), breaks=None)
+
+
 def test_the_source_of_a_graph_is_forgotten_with_it() -> None:
     import gc
     import linecache

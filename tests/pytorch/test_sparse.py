@@ -179,3 +179,48 @@ def test_a_written_tensor_beside_a_sparse_one(backend):
             result.sum().backward()
             found.append([result, y, x.grad])
         torch.testing.assert_close(*found)
+
+
+INDICES = torch.tensor([[0, 1, 2], [2, 0, 1]])
+
+
+def softened(x):
+    return torch.sparse.softmax(torch.sparse_coo_tensor(INDICES, x[:3, 0], (3, 3)), 1).to_dense()
+
+
+def doubled(x):
+    s = torch.sparse_coo_tensor(INDICES, x[:3, 0], (3, 3))
+    return (s + s).to_dense() * x[0]
+
+
+def given(x):
+    s = torch.sparse_coo_tensor(INDICES, x[:3, 0], (3, 3))
+    return x * 2, (s * 3).to_dense(), s
+
+
+def counted(x):
+    s = torch.sparse_coo_tensor(INDICES, x[:3, 0], (3, 3))
+    return s.to_dense() * s._nnz()
+
+
+def compressed(x):
+    s = torch.sparse_csr_tensor(torch.tensor([0, 1, 2, 3]), torch.tensor([2, 0, 1]), x[:3, 0], (3, 3))
+    return s @ x.t()
+
+
+@BACKENDS
+@pytest.mark.parametrize("function", [softened, doubled, given, counted, compressed])
+def test_gradients_through_sparse_tensors(function, backend):
+    """AOTAutograd would ask for the gradient of a sparse tensor as if it were dense."""
+    compiled = stator.compile(function, backend=backend)
+    for size in (4, 5, 7):
+        outcomes = []
+        for program in (compiled, function):
+            torch.manual_seed(size)
+            x = torch.randn(size, 3, requires_grad=True)
+            results = flat(program(x))
+            sum(result.sum() for result in results).backward()
+            outcomes.append([*results, x.grad])
+        torch.testing.assert_close(*outcomes)
+    if function in (softened, doubled, given):
+        assert not stator.stats().breaks

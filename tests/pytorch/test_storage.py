@@ -1,5 +1,6 @@
 """Writing to memory that lies, in part, beneath another operand: eager execution decides, and its errors are caught."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -87,3 +88,77 @@ def test_sizes_that_vary():
     compiled = stator.compile(program, backend="eager", dynamic=True)
     for size in (7, 9, 11):
         assert compiled(torch.ones(size)) == program(torch.ones(size))
+
+
+def read(array, view, x):
+    view.fill_(3)
+    return x + view[0], bytes(array), array[0]
+
+
+def written(array, view, x):
+    array[0] = 9
+    return x + view[0]
+
+
+def both(array, view, x):
+    array[1] = 5
+    view[0] = 4
+    return x + view.sum(), bytes(array)
+
+
+def viewed(array, view, x):
+    view[:] = 3
+    return x + float(view[0]), bytes(array)
+
+
+BYTES = {
+    "read": (read, torch.frombuffer),
+    "written": (written, torch.frombuffer),
+    "both": (both, torch.frombuffer),
+    "numpy": (viewed, np.frombuffer),
+    "numpy written": (written, np.frombuffer),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize(("function", "view"), BYTES.values(), ids=BYTES)
+def test_in_the_memory_of_a_bytearray(function, view, backend):
+    dtype = torch.uint8 if view is torch.frombuffer else np.uint8
+    for size in (8, 100):
+
+        def make(size=size):
+            array = bytearray(size)
+            return function, (array, view(array, dtype=dtype), torch.ones(2))
+
+        agree(make, backend=backend, breaks=None)
+
+
+def test_asking_for_views_moves_no_bytes():
+    array = bytearray(1000)
+    view = torch.frombuffer(array, dtype=torch.uint8)
+    stator.compile(lambda array: len(array) + array[0])(array)
+    array[500] = 7
+    assert view[500] == 7
+
+
+def test_a_tensor_in_memory_that_the_program_made():
+    def program(x):
+        array = bytearray(8)
+        view = torch.frombuffer(array, dtype=torch.float32)
+        view.fill_(1.0)
+        return x + view[0], bytes(array)
+
+    agree(lambda: (program, (torch.ones(2),)), breaks=None)
+
+
+def test_a_bytearray_beside_other_tensors_is_one_graph():
+    compiled = stator.compile(both, backend="eager", fullgraph=True)
+    for size in (8, 12):
+        array, apart = bytearray(size), torch.zeros(size, dtype=torch.uint8)
+        result, seen = compiled(array, apart, torch.ones(2))
+        assert result.tolist() == [5, 5] and seen == array == bytes([0, 5]) + bytes(size - 2)
+    compiled = stator.compile(both, backend="eager")
+    compiled(bytearray(8), torch.zeros(8, dtype=torch.uint8), torch.ones(2))
+    array = bytearray(8)
+    result, seen = compiled(array, torch.frombuffer(array, dtype=torch.uint8), torch.ones(2))
+    assert result.tolist() == [10, 10] and seen == bytes([4, 5]) + bytes(6)

@@ -178,6 +178,13 @@ _STATE = {
         "the call that a change of the default dtype comes down to",
         public="torch.set_default_dtype",
     ),
+    "print_options": Name(
+        "torch._tensor_str.PRINT_OPTS",
+        OBJECT,
+        "how tensors are shown",
+        has=("precision",),
+        public="torch.set_printoptions",
+    ),
     "set_deterministic_algorithms": Name(
         "torch._C._set_deterministic_algorithms",
         FUNCTION,

@@ -78,8 +78,8 @@ class Watcher(Mode):
         schema = internals.schema(func)
         if torch.Tag.nondeterministic_seeded in func.tags:
             self.observed.random = True
+        self.observed.rigid |= not _is_functional(func)
         if schema.is_mutable:
-            self.observed.rigid |= not _runs_without_data(func)
             self._note_writes(func, args, kwargs)
             if name_of(func) == "resize":
                 self.observed.resized |= any(map(is_symbol, (*args[0].shape, *args[1])))
@@ -115,10 +115,18 @@ class Watcher(Mode):
 
 
 @functools.cache
-def _runs_without_data(operator: Operator) -> bool:
-    """Whether an operator of ATen has a kernel for tensors without data, and fake tensors need none of their own."""
-    name = operator.name()
-    return not name.startswith("aten::") or any(internals.has_kernel(name, key) for key in _WITHOUT_DATA)
+def _is_functional(operator: Operator) -> bool:
+    """Whether AOTAutograd can give the operator's results without its writes.
+
+    One of ATen's that writes must have a kernel for tensors without data, as fake tensors need none of their own. One
+    of another library must not say that it gives what it was given, or a view of it.
+    """
+    name, schema = operator.name(), internals.schema(operator)
+    if name.startswith("aten::"):
+        return not schema.is_mutable or any(internals.has_kernel(name, key) for key in _WITHOUT_DATA)
+    if name.startswith("prim") or all(each.alias_info is None for each in schema.returns):
+        return True
+    return internals.has_kernel(name, "Functionalize")
 
 
 #: where kernels are registered that run on tensors without data

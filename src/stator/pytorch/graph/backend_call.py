@@ -10,7 +10,7 @@ from stator.errors import BackendError, StatorError
 from stator.pytorch import internals
 from stator.pytorch.graph.contract import backend_guards, in_context
 from stator.pytorch.graph.graph_module import sources_go_with
-from stator.pytorch.graph.memory import memory_guard, must_run_in_order
+from stator.pytorch.graph.memory import memory_guard, must_run_in_order, separate_from_bytes
 from stator.pytorch.graph.node_meta import NodeMeta
 from stator.pytorch.shapes.assertions import insert_asserts
 from stator.pytorch.shapes.unbacked import break_where_made
@@ -65,6 +65,7 @@ def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Trac
     """Hand the graph to the backend in the global state of the start, and check what comes back."""
     backend, name = recorder.trace.compile_region.backend, _name(recorder)
     examples = [_example(value) for value in inputs]
+    separate_from_bytes(recorder, inputs)
     started = time.perf_counter()
     EVENTS.calling(name)
     with internals.PreserveDispatchKeyGuard():

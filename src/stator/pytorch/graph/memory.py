@@ -12,23 +12,28 @@ compares. So such a graph is run in the program's order instead, and every entry
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.guards.guard import Apart
+from stator import errors
+from stator.guards.guard import Apart, Predicate
+from stator.guards.source import ConstSource
 from stator.pytorch import internals
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.refusals import is_sparse
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.tensor import tensors_among
+from stator.space.identity.aliasing import KnownBytes
+from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import TracedTensor
     from stator.pytorch.types import Args, Function, GraphValue
 
-__all__ = ["MemoryRule", "memory_guard", "must_run_in_order"]
+__all__ = ["MemoryRule", "memory_guard", "must_run_in_order", "separate_from_bytes"]
 
 _Base: Any = internals.TensorBase
 
@@ -36,15 +41,23 @@ _Base: Any = internals.TensorBase
 def must_run_in_order(recorder: Recorder, inputs: list[GraphValue]) -> bool:
     """Whether AOTAutograd cannot take the graph.
 
-    It writes no inputs beside tensors of classes of the program's own, or sparse ones, which have no storage. Where the
-    default dtype is changed, it makes `torch.ones(2)` of the dtype that is the default when its graph runs.
+    It writes no inputs beside tensors of classes of the program's own, or sparse ones, which have no storage. Of a
+    sparse tensor it takes the gradient for a dense one. Where the default dtype is changed, it makes `torch.ones(2)`
+    of the dtype that is the default when its graph runs.
     """
     return (
         recorder.tracked.in_order
         or any(node.target is internals.set_default_dtype for node in recorder.effects.state_nodes)
         or _saves_other_data(recorder, inputs)
+        or any(value.requires_grad and is_sparse(value) for value in _tensors(recorder, inputs))
         or (bool(recorder.effects.written) and any(map(_hinders_writes, tensors_among(inputs))))
     )
+
+
+def _tensors(recorder: Recorder, inputs: list[GraphValue]) -> list[TracedTensor]:
+    """The tensors of the graph."""
+    made = [value for operation in recorder.nodes.operations.values() for value in operation.made_values]
+    return [*tensors_among(inputs), *made]
 
 
 def _hinders_writes(tensor: TracedTensor) -> bool:
@@ -85,6 +98,24 @@ def memory_guard(recorder: Recorder, inputs: list[GraphValue]) -> Apart | None:
         rule = MemoryRule(len(written), sizes, False)
         text = text.replace("lies apart from", "lies upon")
     return Apart(tuple([value.source for value in (*written, *others)]), rule, text)
+
+
+def separate_from_bytes(recorder: Recorder, inputs: list[GraphValue]) -> None:
+    """No input of the graph lies in an array whose bytes the trace knows: what one writes, the other would not see."""
+    for array in recorder.trace.extension(KnownBytes).values:
+        for value in set(recorder.tracked.existing).intersection(inputs):
+            if not _apart_from_bytes(array.host, value.host):
+                raise Unsupported(errors.UnsupportedMutation("a graph", "a tensor in the memory of a bytearray"))
+            sources = tuple([each.source or ConstSource(each.host, "a tensor") for each in (array, value)])
+            recorder.extra_guards.append(Predicate(sources, _apart_from_bytes, "no tensor lies in the bytearray"))
+
+
+def _apart_from_bytes(array: bytearray, tensor: torch.Tensor) -> bool:
+    extent = _extent(tensor)
+    if extent is None or not array:
+        return True
+    begin = ctypes.addressof(ctypes.c_char.from_buffer(array))
+    return extent[1] <= begin or begin + len(array) <= extent[0]
 
 
 class MemoryRule:

@@ -233,6 +233,11 @@ class State:
         """Whether the state differs from that at the start."""
         return self.current != self.entry or self.nesting != 0
 
+    def differs(self, name: str) -> bool:
+        """Whether this part of the state differs from that at the start."""
+        at = list(PARTS).index(name)
+        return bool(self.current[at] != self.entry[at])
+
     def replay(self, fake_executor: FakeExecutor) -> None:
         """Run everything that is pending, in order and in the state that it was recorded in."""
         if not self.pending:

@@ -142,6 +142,8 @@ def _text(function: Function, name: str) -> Any:
         if not plain or kwargs or (any(space.known(o) not in (None, "") for o in options) and len(shape)):
             # With autograd its text names the function it came from, which compilers change.
             raise Unsupported(errors.PrintOfTensor(name))
+        if _is_shown_otherwise(space):
+            raise Unsupported(errors.PrintOfTensor(name))
         options = options if function is format else []
         if not shape and not shows_any(space, function, torch.ones((), dtype=tensor.dtype), options):
             raise Unsupported(errors.PrintOfTensor(name))
@@ -149,6 +151,13 @@ def _text(function: Function, name: str) -> Any:
         return DeferredStr([(function, [kept, *options])])
 
     return handler
+
+
+def _is_shown_otherwise(space: Space) -> bool:
+    """Whether the program has changed how tensors are shown: text is made after the graph, and before such effects."""
+    kept: list[Host] = [internals.print_options, vars(internals.print_options)]
+    changed = any(host is each for host in space.trace.effects.changed_hosts() for each in kept)
+    return changed or space.trace.recorder.state.differs("default dtype")
 
 
 def install() -> None:

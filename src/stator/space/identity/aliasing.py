@@ -55,6 +55,16 @@ class DistinctObjects:
             self._trace.guard(Distinct(value.source, tuple(s for s in sources if s is not None)))
 
 
+class KnownBytes:
+    """The existing objects of which the trace knows the bytes, and a tensor may lie in their memory unseen.
+
+    `t = torch.frombuffer(array)` leaves no view that the array knows of.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.values: list[Value] = []
+
+
 def _rivals(value: Value, others: Iterable[Value]) -> list[Value]:
     """Those of the others of which the guards so far leave it open whether they are the same object."""
     if value.source is None:

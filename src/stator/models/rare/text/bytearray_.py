@@ -8,13 +8,12 @@ from typing import Any
 
 from stator import errors
 from stator._core import has_buffer
-from stator.guards.guard import Equals
-from stator.guards.source import CallSource
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.models.hostcalls.proxies import call_on_proxies
 from stator.models.iterators.iterator import PositionIterator, iterator_type
 from stator.space.facts import answer
 from stator.space.host_types import Host
+from stator.space.identity.aliasing import KnownBytes
 from stator.space.identity.reachability import is_alive
 from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse, refuse_object
@@ -60,7 +59,9 @@ class ByteArrayValue(ExtensibleValue):
     def contents(self, space: Space) -> bytearray:
         """The contents as they are now."""
         if self._contents is None:
-            assert self.source is not None
+            if not answer(space, self, resizable, "resizable"):  # the view's bytes are not known
+                raise refuse_object("a bytearray that others have a view of")
+            space.trace.extension(KnownBytes).values.append(self)
             self._contents = bytearray(answer(space, self, bytes, "bytes"))
         return self._contents
 
@@ -86,23 +87,12 @@ class ByteArrayValue(ExtensibleValue):
         changes = host.__name__ in _CHANGING
         if changes:
             space.mark_mutated(self)
-        before = len(contents)
         try:
-            result = call_on_proxies(space, partial(host, contents), args, kwargs)
-            if len(contents) != before and self.source is not None:
-                self._guard_resizable(space)
-            return result
+            return call_on_proxies(space, partial(host, contents), args, kwargs)
         except Raised as e:
             if changes and e.value.isa(BufferError) and not self.is_viewed(space):
                 raise Unsupported(errors.LifetimeObserved("a view of a bytearray")) from None
             raise
-
-    def _guard_resizable(self, space: Space) -> None:
-        """An array that existed before may have views that the trace knows nothing of."""
-        assert self.source is not None
-        if not resizable(self.host):
-            raise Unsupported(errors.UnsupportedMutation("resizing", "a bytearray that others have a view of"))
-        space.trace.guard(Equals(CallSource(resizable, self.source, "resizable"), True))
 
     def is_viewed(self, space: Space) -> bool:
         """Whether there certainly is a view, so that the size cannot change."""
@@ -157,12 +147,14 @@ class ByteArrayValue(ExtensibleValue):
 
 
 def resizable(array: bytearray) -> bool:
-    """Whether nobody has a view of the array."""
+    """Whether nobody has a view of the array.
+
+    Asked without moving it: a tensor of `torch.frombuffer` would be left in memory that is free.
+    """
     try:
-        bytearray.append(array, 0)
+        bytearray.__delitem__(array, slice(0, 0, 2))
     except BufferError:
         return False
-    bytearray.pop(array)
     return True
 
 
