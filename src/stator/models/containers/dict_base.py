@@ -12,7 +12,7 @@ from stator.models.containers.dict_table import Table, key_error
 from stator.space.host_types import Host
 from stator.space.protocol import NONE
 from stator.space.space import Space
-from stator.space.value import ExtensibleValue, Value
+from stator.space.value import NULL, ExtensibleValue, Value
 
 __all__ = ["DICT_KEY", "DictBase"]
 
@@ -67,7 +67,7 @@ class DictBase(ExtensibleValue):
         if table.source is not None and not table.complete and not table.overlay:
             selected = key.select(space, self, item_under)
             if selected is not None:
-                return selected
+                return None if selected is NULL else selected
         entry = table.locate(space, space.key_as(key, DICT_KEY))
         return None if entry is None else entry.item
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.guards.guard import Equals
+from stator.guards.guard import Distinct, Equals
 from stator.guards.source import CallSource, Source
 from stator.pytorch.fake.metadata import expression_of, hint_of, is_symbol
 from stator.pytorch.shapes.dynamism import is_fixed
-from stator.space.value import Constant, NotKnown, Value
+from stator.space.value import NULL, Constant, NotKnown, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
@@ -121,15 +121,34 @@ def compute_again(space: Space, function: Function, args: list[Value]) -> Value 
 
 
 def selected(space: Space, container: Value, key: Any, read: Function) -> Value | None:
-    """What `read` finds in an existing container by a symbol: an object at a source of its own (`Value.select`)."""
+    """What `read` finds in an existing object by a symbol: an object at a source of its own (`Value.select`)."""
     assert container.source is not None
     formula = _Formula(space.trace.recorder)
     try:
-        found = read(container.host, hint_of(key.number))
-        compute, sources = formula.over(formula.item(read, container.source, key))
+        is_there = _finds(read)(container.host, hint_of(key.number))
+        compute, sources = formula.over(formula.item(read if is_there else _finds(read), container.source, key))
     except (NotKnown, LookupError, TypeError):
         return None
-    return space.wrap(found, CallSource(compute, sources[0], f"{{}}[{formula.shown(key.number)}]", *sources[1:]))
+    source = CallSource(compute, sources[0], f"{{}}[{formula.shown(key.number)}]", *sources[1:])
+    if not is_there:
+        space.trace.guard(Equals(source, False))
+        return NULL
+    space.trace.guard(Distinct(source, ()))  # a guard that only loads: there must be such an item
+    return space.wrap(read(container.host, hint_of(key.number)), source)
+
+
+@functools.cache
+def _finds(read: Function) -> Function:
+    """What tells whether a key is there; one function for each, as sources are interned by it."""
+
+    def finds(container: Host, key: Host) -> bool:
+        try:
+            read(container, key)
+        except KeyError:
+            return False
+        return True
+
+    return finds
 
 
 def computed_number(space: Space, result: Host, sources: list[Source], compute: Function, text: str) -> Value | None:
