@@ -292,7 +292,7 @@ LOOPS: dict[Callable[..., Any], tuple[str, ...]] = {
     counted: ("no longer: the loop has another item",),
     listed: ("no longer: the loop has another item",),
     indexed: ("`layers[i + 1]` was there, and is no more",),
-    grown: ("`results` had 1 element, has 2 elements", "no longer: len(results) <= 3 (`len(results)` is 4)",),
+    grown: ("no longer: len(results) <= 3 (`len(results)` is 4)",),
 }
 
 

@@ -121,6 +121,10 @@ class MutableSequence(Sequence):
             return items[-distance] if distance <= len(items) else None
         return self._tail[-distance] if distance <= added else super()._last(space, distance - added)
 
+    def left_with(self, source: Source) -> tuple[int, list[tuple[Source, Value]]]:
+        count, items = super().left_with(source)
+        return count + len(self._tail), items if self._stored is None else [self._stored[1:]]
+
     # -- methods ----------------------------------------------------------------------------------------------------
 
     def append(self, space: Space, item: Value, /) -> Value:
