@@ -60,7 +60,6 @@ EXCEPTIONS = {
     "pytorch/tensors/recipes.py: Search.now": "guarded by who asks: by what is found, or by the contents themselves",
     "pytorch/tensors/known.py: _same_contents": _ITSELF,
     "pytorch/tensors/latent.py: rely_on_offset": _TENSOR,
-    "pytorch/modules/nn_module.py: _getattr": _CONSTANT,
     "pytorch/shapes/shapes.py: Shapes.fakify": _TENSOR,
     "pytorch/shapes/shapes.py: Shapes.number": _VARYING,
     "pytorch/shapes/dynamism.py: literal": _VARYING,

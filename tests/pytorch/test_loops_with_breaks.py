@@ -167,7 +167,7 @@ def over_a_tree(x, layers, depth=3):
 
 
 FORMS = {
-    until_there_are_enough: 4,
+    until_there_are_enough: 3,
     recursion: 4,
     recursion_with_more_to_do: 4,
     recursion_in_a_function: 6,

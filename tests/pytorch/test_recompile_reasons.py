@@ -291,8 +291,8 @@ LOOPS: dict[Callable[..., Any], tuple[str, ...]] = {
     in_modules: ("no longer: the loop has another item",),
     counted: ("no longer: the loop has another item",),
     listed: ("no longer: the loop has another item",),
-    indexed: ("no longer: -1 <= i <= 3 (`i` is 4)",),
-    grown: ("`results` had 1 element, has 2 elements", "no longer: len(results) <= 3 (`len(results)` is 4)"),
+    indexed: ("`layers[i + 1]` was there, and is no more",),
+    grown: ("no longer: len(results) <= 3 (`len(results)` is 4)",),
 }
 
 

@@ -36,7 +36,7 @@ def results_of(program, calls, backend="eager"):
         for run in (program, compiled):
             try:
                 outcomes.append(run(*copy.deepcopy(args)))
-            except (IndexError, KeyError) as e:
+            except (AttributeError, IndexError, KeyError) as e:
                 outcomes.append(repr(e))
         same = torch.testing.assert_close if type(outcomes[0]) is not str else operator.eq
         assert same(*outcomes) is not False
@@ -62,6 +62,75 @@ def test_a_key_made_of_the_number():
     layers = nn.ModuleDict({f"layer_{i}": nn.Linear(3, 3) for i in range(12)})
     x = torch.ones(2, 3)
     assert results_of(lambda x, i: layers[f"layer_{i}"](x), [(x, i) for i in (0, 3, 4, 11, 12)]) <= 3
+
+
+class Named(nn.Module):
+    """Layers, a tensor, a number and a class attribute by names that end in numbers."""
+
+    part3 = 2.0
+
+    def __init__(self):
+        super().__init__()
+        for i in (0, 1, 2, 5, 6, 7, 8, 10):
+            setattr(self, f"layer{i}", nn.Linear(3, 3))
+            setattr(self, str(i), nn.Linear(3, 3))
+            self.register_buffer(f"part{i}", torch.full((3,), float(i)), persistent=False)
+        self.part4 = 3.0
+
+    @property
+    def part9(self):
+        return 5.0
+
+
+NAMED = Named()
+NAMES = {
+    "f-string": (lambda x, i: getattr(NAMED, f"layer{i}")(x), 3),
+    "str": (lambda x, i: getattr(NAMED, str(i))(x), 3),
+    "%": (lambda x, i: getattr(NAMED, "layer%d" % i)(x), 3),  # noqa: UP031
+    "format": (lambda x, i: getattr(NAMED, "layer{}".format(i))(x), 3),  # noqa: UP032
+    "in": (lambda x, i: x + 1 if f"layer{i}" in NAMED._modules else x, 3),
+    "hasattr": (lambda x, i: NAMED.get_submodule("layer1")(x) if hasattr(NAMED, f"layer{i}") else x, 7),
+    "default": (lambda x, i: x if (found := getattr(NAMED, f"layer{i}", None)) is None else found(x), 7),
+    "of several kinds": (lambda x, i: x * getattr(NAMED, f"part{i}"), 9),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_attribute_whose_name_is_made_of_the_number(name):
+    program, most = NAMES[name]
+    everywhere = (0, 1, 2, 5, 6, 7, 8, 10) if most == 3 else (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+    assert results_of(program, [(torch.ones(2, 3), i) for i in everywhere]) <= most
+
+
+def test_an_attribute_changes_its_place():
+    class Holder:
+        def __init__(self):
+            self.a1, self.a2, self.a3, self.a4 = 1.5, 2.5, 3.5, 4.5
+
+    def act(x, holder, i):
+        return x * getattr(holder, f"a{i}", 0.5)
+
+    compiled = stator.compile(act, backend="eager")
+    holder, x = Holder(), torch.ones(3)
+
+    def same(i):
+        torch.testing.assert_close(compiled(x, holder, i), act(x, holder, i))
+
+    for i in (1, 2, 3, 4):
+        same(i)
+    Holder.a3 = 7.5
+    same(3)
+    del holder.a3
+    same(3)
+    del Holder.a3
+    same(3)
+    Holder.a2 = property(lambda self: 9.5)
+    same(2)
+    Holder.__getattr__ = lambda self, name: len(name) + 0.5
+    same(3)
+    same(4)
+    Holder.__getattribute__ = lambda self, name: 11.5
+    same(4)
 
 
 def test_expressions_of_several_numbers():
@@ -170,6 +239,25 @@ def test_a_truth_that_is_a_length():
     x = torch.ones(3)
     assert results_of(act, [(x, [1.5] * n) for n in (0, 1, 2, 3, 4, 5)]) <= 20
     assert results_of(lambda x, items: x + 1 if items else x, [(x, [1] * n) for n in (2, 3, 4, 9, 0, 7)]) == 2
+
+
+EMPTY_OR_NOT = {
+    "bool": (lambda items: bool(items), list),
+    "set": (lambda items: not items, set),
+    "frozenset": (lambda items: len(items) > 0, frozenset),
+    "keys": (lambda items: not items.keys(), dict.fromkeys),
+    "dict": (lambda items: len(items) == 0, dict.fromkeys),
+    "in": (lambda items: 0 in items, dict.fromkeys),
+    "set and its items": (lambda items: len(items) > 0 and sum(items) > 2, set),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY_OR_NOT)
+def test_whether_there_is_any_says_nothing_of_how_many(name):
+    test, kind = EMPTY_OR_NOT[name]
+    calls = [(torch.ones(3), kind(range(n))) for n in (1, 2, 3, 4, 7, 0, 5)]
+    most = 7 if name == "set and its items" else 3  # for one, for any, for none
+    assert results_of(lambda x, items: x + 1 if test(items) else x * 2, calls) <= most
 
 
 def test_a_length_and_then_the_items():

@@ -145,17 +145,12 @@ def inputs_are_handed_over(traced: Traced) -> Iterator[str]:
 def inputs_are_guarded(traced: Traced) -> Iterator[str]:
     """What an input of the graph is like has been asked under a guard, or what the input is made from, unless that is
     the program's own."""
-    guarded = traced.guarded
     for source in traced.given:
-        if (base := _read_from(source)) not in guarded and type(base) is not ConstSource:
+        base = source
+        while base not in traced.guarded and base.op == "CALL" and base.base is not None:  # `x` of `torch.tensor(x)`
+            base = base.base
+        if base not in traced.guarded and type(base) is not ConstSource:
             yield f"the graph is given {source.expr()}, of which no guard says anything"
-
-
-def _read_from(source: Source) -> Source:
-    """The source itself, or that of the object which it is computed from: `x` of `torch.tensor(x)`."""
-    while source.op == "CALL" and source.base is not None:
-        source = source.base
-    return source
 
 
 def the_graph_is_whole(traced: Traced) -> Iterator[str]:

@@ -155,9 +155,10 @@ class Program:
                 self.writer.expr(value)
 
     def _chain(self, innermost: ResumeFunction, payload: list[str], outer: list[FrameState]) -> str:
-        return resume_chain(
-            self.writer, [innermost, *outer_resume_functions(self.writer, outer, innermost.code)], payload
-        )
+        functions = [innermost, *outer_resume_functions(self.writer, outer, innermost.code)]
+        if self.trace.recorder is not None and functions[-1].code is self.trace.root.code:
+            self.trace.recorder.goes_round = True
+        return resume_chain(self.writer, functions, payload)
 
     def _results(self, native: Native, leaf: FrameState) -> tuple[ResumeFunction, list[str]]:
         """The continuation after the instruction; NULLs among its results go below or above the payload."""

@@ -24,8 +24,8 @@ class Effects:
         #: counts the changes, so that one can tell whether a stretch of the program made any
         self.count = 0
         self._mutated: dict[int, Value] = {}
-        #: where the program assigns, to an attribute or under a string
-        self.assigned: list[Source] = []
+        #: where the program assigns, to an attribute or under a string, with what is there now
+        self.assigned: dict[Source, Value] = {}
         #: what the mutated objects held before the trace that notices its end
         self._noticing: dict[int, list[Host]] = {}
         self._deferred: list[tuple[Host, list[Value], dict[str, Value]]] = []

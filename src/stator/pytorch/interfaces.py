@@ -38,6 +38,7 @@ class Recorder(Protocol):
     checks: list[ResultCheck]
     extra_guards: list[Guard]
     resumed: list[Frame]
+    goes_round: bool
 
     @property
     def trace(self) -> Trace:

@@ -13,7 +13,7 @@ from stator.guards.source import CallSource, ConstSource, TypeAttrSource
 from stator.host.version_facts import NO_DICT_IS_SAID
 from stator.space.protocol import HANDLERS
 from stator.space.space import Space
-from stator.space.value import Constant, Raised, Unsupported, Value
+from stator.space.value import NULL, Constant, Raised, Unsupported, Value
 from stator.space.wrapping import plain_name
 
 #: classes and modules: their models look attributes up themselves
@@ -35,6 +35,14 @@ def attribute_name(space: Space, name: Value) -> str:
     if any(space.host_lookup(name.cls, own) is not getattr(str, own) for own in ("__hash__", "__eq__")):
         raise Unsupported(errors.UnsupportedSlot(name.cls.__name__, "hash or comparison of an attribute's name"))
     return str.__str__(name.as_host(space))
+
+
+def _on_class(host: Any, name: str) -> Any:
+    """The attribute of an object's class; raises KeyError."""
+    found = type_lookup(type(host), name)
+    if found is MISSING:
+        raise KeyError(name)
+    return found
 
 
 class Attributes(Space):
@@ -192,6 +200,23 @@ class Attributes(Space):
             assert meta is not None
             return self.descr_get(meta, value, cls, in_tail_position)
         return meta
+
+    def attribute_under(self, value: Value, name: Value) -> Value | None:
+        """The attribute of an existing object under a text that is not the same for good: `getattr(self, f"layer{i}")`.
+
+        None where it must be known, as a class has such an attribute, or nobody has.
+        """
+        value = value.force()
+        cls, changed = value.cls, self.trace.classes.overlays
+        if value.source is None or not is_generic(self.host_lookup(cls, "__getattribute__")):
+            return None
+        if any(base in changed for base in self.mro(cls)) or name.select(self, value, _on_class) is not NULL:
+            return None
+        attrs, fallback = value.attr_dict(self), self.lookup(cls, "__getattr__")
+        found = None if attrs is None else attrs.value(self).find(self, name)
+        if found is not None or fallback is None:
+            return found
+        return self.call(self.bind(fallback, value), [name], {})
 
     def instance_attribute(self, value: Value, name: str) -> Value | None:
         """The attribute in the instance's own dict, or None."""

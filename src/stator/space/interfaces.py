@@ -102,7 +102,7 @@ class SideEffects(Protocol):
 
     count: int
     witness: list[Value] | None
-    assigned: list[Source]
+    assigned: dict[Source, Value]
 
     def witnessed(self) -> AbstractContextManager[list[Value]]:
         """A list of all that changes meanwhile, also of what the traced program has made."""

@@ -195,6 +195,9 @@ class Space(ABC):
     def bind(self, function: Value, instance: Value) -> Value: ...
 
     @abstractmethod
+    def attribute_under(self, value: Value, name: Value) -> Value | None: ...
+
+    @abstractmethod
     def getattr_or_none(self, value: Value, name: str) -> Value | None: ...
 
     @abstractmethod

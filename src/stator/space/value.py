@@ -108,7 +108,8 @@ class Value:
 
     def select(self, space: Space, container: Value, read: Callable[[Any, Any], Any]) -> Value | None:
         """What `read` finds in an existing container by this key, where the key is no number for good: an existing
-        object by itself, guarded by what it is like and not by which one it is. None where the key must be known."""
+        object by itself, guarded by what it is like and not by which one it is; NULL where `read` raises a KeyError.
+        None where the key must be known."""
         return None
 
     def reconstruct(self, writer: Writer) -> str:

@@ -179,7 +179,7 @@ class DictValue(DictBase):
         return space.fresh(self.table.size(space)) if varying is None else varying
 
     def tp_contains(self, space: Space, key: Value, /) -> Value:
-        return bool_value(self.table.locate(space, self.hash_key(space, key)) is not None)
+        return bool_value(self.find(space, key) is not None)
 
     def tp_getitem(self, space: Space, key: Value, /) -> Value:
         found = self.find(space, key)

@@ -13,7 +13,7 @@ from stator.space.host_types import Host
 from stator.space.identity.keys import SymbolKey
 from stator.space.protocol import NONE
 from stator.space.space import Space
-from stator.space.value import ExtensibleValue, Value
+from stator.space.value import NULL, ExtensibleValue, Value
 
 __all__ = ["DictBase"]
 
@@ -72,7 +72,7 @@ class DictBase(ExtensibleValue):
         if table.source is not None and not table.complete and not table.overlay:
             selected = key.select(space, self, item_under)
             if selected is not None:
-                return selected
+                return None if selected is NULL else selected
         entry = table.locate(space, self.hash_key(space, key))
         return None if entry is None else entry.item
 

@@ -293,7 +293,7 @@ class Table:
         """`d[key] = item`."""
         key = self._grounded(space, key)
         if self.source is not None and type(key) is str:
-            space.trace.effects.assigned.append(self.item_source(key))
+            space.trace.effects.assigned[self.item_source(key)] = item
         if not self.complete and self._direct(key):
             self._put_overlay(key, key_value, item)
             return

@@ -70,7 +70,8 @@ class DictView(ObjectValue):
         return self.shown.table.size(space)
 
     def tp_len(self, space: Space) -> Value:
-        return space.fresh(self.size(space))
+        varying = self.shown.table.varying_size(space)
+        return space.fresh(self.size(space)) if varying is None else varying
 
     def tp_iter(self, space: Space) -> Value:
         return self.forward(space, self.shown)

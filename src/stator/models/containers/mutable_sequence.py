@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Self
 
-from stator.guards.guard import Distinct
 from stator.guards.source import Source
 from stator.models.classes.instance import fill, slot_effects
 from stator.models.containers.sequence import Sequence
@@ -85,7 +84,6 @@ class MutableSequence(Sequence):
         place = None if self.changed or self._items is not None else self.selected(space, key)
         if place is None or place.source is None:
             return False
-        space.trace.guard(Distinct(place.source, ()))  # there must be such an item
         space.mark_mutated(self)
         self.version += 1
         self._stored = key, place.source, item
@@ -122,6 +120,10 @@ class MutableSequence(Sequence):
             items = self.items
             return items[-distance] if distance <= len(items) else None
         return self._tail[-distance] if distance <= added else super()._last(space, distance - added)
+
+    def left_with(self, source: Source) -> tuple[int, list[tuple[Source, Value]]]:
+        count, items = super().left_with(source)
+        return count + len(self._tail), items if self._stored is None else [self._stored[1:]]
 
     # -- methods ----------------------------------------------------------------------------------------------------
 

@@ -186,6 +186,13 @@ class Sequence(ExtensibleValue):
     def unpack(self, space: Space) -> list[Value]:
         return list(self.items)
 
+    def left_with(self, source: Source) -> tuple[int, list[tuple[Source, Value]]]:
+        """How many items it has now, and those of which the trace knows, by where they will be found."""
+        items = self._items
+        if items is None:
+            return self.kind.__len__(self.host), []
+        return len(items), [(ItemSource(source, index), item) for index, item in enumerate(items)]
+
     # -- the object itself ------------------------------------------------------------------------------------------
 
     @acyclic

@@ -216,7 +216,8 @@ class SetValue(ExtensibleValue):
     # -- slots ------------------------------------------------------------------------------------------------------
 
     def tp_len(self, space: Space) -> Value:
-        return space.fresh(self.table.size(space))
+        varying = self.table.varying_size(space)
+        return space.fresh(self.table.size(space)) if varying is None else varying
 
     def probe(self, space: Space, item: Value) -> Host:
         """The key to look up; an unhashable set stands for the frozenset equal to it."""

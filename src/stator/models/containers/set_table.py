@@ -195,6 +195,12 @@ class SetTable:
         space.trace.guard(Length(self.source, size))
         return size
 
+    def varying_size(self, space: Space) -> Value | None:
+        """The size of an existing set, as a symbol if it varies and nobody has asked for all elements."""
+        if self.complete or self.source is None or self._fixed():
+            return None
+        return space.symbol(self._kind.__len__(self.host), CallSource(self._kind.__len__, self.source, "len"))
+
     def length(self) -> int:
         """The number of elements of a complete set."""
         return len(self._keys)

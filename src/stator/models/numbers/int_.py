@@ -59,9 +59,14 @@ def _exact(space: Space, result: Value) -> Value:
     return result if result.cls is int else Constant(int.__int__(known_host(space, result, "int")))
 
 
+@builtin(bool)
+def bool_(space: Space, value: Value | None = None, /) -> Value:
+    return TRUE if value is not None and space.truth(value) else FALSE
+
+
 @builtin(bool.__new__)
 def bool_new(space: Space, cls: Value, value: Value | None = None, /) -> Value:
-    return TRUE if value is not None and space.truth(value) else FALSE
+    return bool_(space, value)
 
 
 def _assumed_bool(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:

@@ -19,7 +19,7 @@ from stator.space.identity.aliasing import InternedTexts
 from stator.space.operands import bool_value, call_slot, check_kind, hooked, known_host, literal
 from stator.space.protocol import NONE, builtin
 from stator.space.space import Space
-from stator.space.value import Constant, Unsupported, Value
+from stator.space.value import NULL, Constant, Raised, Unsupported, Value
 
 
 @builtin(sys.intern)
@@ -207,16 +207,18 @@ def _attribute_name(space: Space, name: Value, function: str) -> str:
 
 @builtin(getattr)
 def getattr_(space: Space, value: Value, name: Value, default: Value | None = None, /) -> Value:
-    attribute = _attribute_name(space, name, "getattr")
-    if default is None:
-        return space.getattr(value, attribute)
-    found = space.getattr_or_none(value, attribute)
-    return default if found is None else found
+    try:
+        found = None if name.force().constant else space.attribute_under(value, name.force())
+        return space.getattr(value, _attribute_name(space, name, "getattr")) if found is None else found
+    except Raised as e:
+        if default is None or not e.matches(AttributeError):
+            raise
+        return default
 
 
 @builtin(hasattr)
 def hasattr_(space: Space, value: Value, name: Value, /) -> Value:
-    return bool_value(space.getattr_or_none(value, _attribute_name(space, name, "hasattr")) is not None)
+    return bool_value(getattr_(space, value, name, NULL) is not NULL)
 
 
 @builtin(setattr)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from stator.models.text.repr_ import ascii_of, repr_of, str_of
-from stator.space.deferred import joined
+from stator.space.deferred import DeferredStr, joined
 from stator.space.host_types import Host
 from stator.space.operands import hooked, known_host, literal
 from stator.space.protocol import NOT_IMPLEMENTED, builtin
@@ -259,6 +259,8 @@ class _Percent:
         operand = self._next(source).force()
         if spec in _TEXTS:
             return _TEXTS[spec](space, operand), match.end()
+        if operand.symbolic and kind in _OF_NUMBERS[operand.cls]:
+            return DeferredStr([(_formatted, [operand, Constant(f"%{spec}")])]), match.end()
         host = _OPERANDS[kind](space, operand)
         return self._run(spec.replace("r", "s").replace("a", "s"), (host,)), match.end()
 
@@ -295,6 +297,12 @@ class _Percent:
         return self.items[self.used - 1]
 
 
+def _formatted(number: Host, template: str) -> str:
+    return str.__mod__(template, number)
+
+
+#: conversions that never fail for a number of this type
+_OF_NUMBERS: dict[type, str] = {int: "diuxXoeEfFgG", float: "eEfFgG", bool: ""}
 #: conversions that take the text as it is
 _TEXTS: dict[str, Callable[[Space, Value], Value]] = {"s": str_of, "r": repr_of}
 

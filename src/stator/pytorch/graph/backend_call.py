@@ -13,6 +13,7 @@ from stator.pytorch.graph.graph_module import sources_go_with
 from stator.pytorch.graph.memory import memory_guard, must_run_in_order, separate_from_bytes
 from stator.pytorch.graph.node_meta import NodeMeta
 from stator.pytorch.shapes.assertions import insert_asserts
+from stator.pytorch.shapes.look_ahead import look_ahead
 from stator.pytorch.shapes.unbacked import break_where_made
 from stator.report.events import EVENTS, Called
 from stator.report.messages import backend_failed
@@ -63,6 +64,7 @@ def lie_apart(recorder: Recorder, inputs: list[TracedValue]) -> bool:
 
 def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue]) -> Function:
     """Hand the graph to the backend in the global state of the start, and check what comes back."""
+    look_ahead(recorder)
     backend, name = recorder.trace.compile_region.backend, _name(recorder)
     examples = [_example(value) for value in inputs]
     separate_from_bytes(recorder, inputs)

@@ -45,6 +45,8 @@ class Recorder:
         self.extra_guards: list[Guard] = []
         #: the frames that go on after the graph break that ended the trace
         self.resumed: list[Frame] = []
+        #: whether they go on in the code that was traced, as each round of a loop does
+        self.goes_round = False
 
     @property
     def keeps_order(self) -> bool:

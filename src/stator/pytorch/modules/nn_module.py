@@ -61,8 +61,7 @@ def _find(space: Space, members: DictValue, name: Value) -> Value | None:
     if not table.complete and not table.overlay and not members.host:
         table.size(space)
         return None
-    entry = table.locate(space, name.host)
-    return None if entry is None else entry.item
+    return members.find(space, name)
 
 
 def _getattr(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -71,7 +70,7 @@ def _getattr(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
         return None
     module, name = args[0].force(), args[1].force()
     attrs = _attributes(space, module)
-    if attrs is None or not name.constant or name.cls is not str:
+    if attrs is None or name.cls is not str:
         return None
     for kind in _MEMBERS:
         members = attrs.get_str(space, kind)
@@ -83,7 +82,7 @@ def _getattr(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
         found = _find(space, table, name)
         if found is not None:
             return found
-    raise space.error(AttributeError, f"'{module.cls.__name__}' object has no attribute '{name.host}'")
+    raise space.error(AttributeError, f"'{module.cls.__name__}' object has no attribute '{name.as_host(space)}'")
 
 
 def _setattr(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:

@@ -9,24 +9,25 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.guards.guard import Equals
+from stator.guards.guard import Distinct, Equals
 from stator.guards.source import CallSource, Source
 from stator.pytorch.fake.metadata import expression_of, hint_of, is_symbol
 from stator.pytorch.shapes.dynamism import is_fixed
-from stator.space.value import Constant, NotKnown, Value
+from stator.space.value import NULL, Constant, NotKnown, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import Function, Host, Number
     from stator.space.space import Space
 
-__all__ = ["compute_again", "computed_number", "computed_sizes", "existing_symbols", "selected"]
+__all__ = ["compute_again", "computed_number", "computed_sizes", "existing_symbols", "made_again", "selected"]
 
 _PAST_64_BITS = 1 << 63
 
@@ -121,15 +122,58 @@ def compute_again(space: Space, function: Function, args: list[Value]) -> Value 
 
 
 def selected(space: Space, container: Value, key: Any, read: Function) -> Value | None:
-    """What `read` finds in an existing container by a symbol: an object at a source of its own (`Value.select`)."""
+    """What `read` finds in an existing object by a symbol: an object at a source of its own (`Value.select`)."""
     assert container.source is not None
     formula = _Formula(space.trace.recorder)
     try:
-        found = read(container.host, hint_of(key.number))
-        compute, sources = formula.over(formula.item(read, container.source, key))
+        is_there = _finds(read)(container.host, hint_of(key.number))
+        compute, sources = formula.over(formula.item(read if is_there else _finds(read), container.source, key))
     except (NotKnown, LookupError, TypeError):
         return None
-    return space.wrap(found, CallSource(compute, sources[0], f"{{}}[{formula.shown(key.number)}]", *sources[1:]))
+    source = CallSource(compute, sources[0], f"{{}}[{formula.shown(key.number)}]", *sources[1:])
+    if not is_there:
+        space.trace.guard(Equals(source, False))
+        return NULL
+    space.trace.guard(Distinct(source, ()))  # a guard that only loads: there must be such an item
+    return space.wrap(read(container.host, hint_of(key.number)), source)
+
+
+@functools.cache
+def _finds(read: Function) -> Function:
+    """What tells whether a key is there; one function for each, as sources are interned by it."""
+
+    def finds(container: Host, key: Host) -> bool:
+        try:
+            read(container, key)
+        except KeyError:
+            return False
+        return True
+
+    return finds
+
+
+def made_again(recorder: Recorder, value: Value) -> tuple[Function, tuple[Source, ...]] | None:
+    """What computes a number, and the sources of those that it is to be given; None for what only the graph knows, and
+    where it may fail: the effects before it would be lost."""
+    formula = _Formula(recorder)
+    try:
+        return formula.over(formula.number(value)) if _cannot_fail(recorder, value) else None
+    except NotKnown:
+        return None
+
+
+def _cannot_fail(recorder: Recorder, value: Any) -> bool:
+    """Whether the arithmetic that gives a number gives one for all operands."""
+    node = value._node if value.symbolic and value.source is None else None
+    if node is None:
+        return True
+    divides = node.target is operator.truediv and type(node.args[1]) in (int, float) and node.args[1] != 0
+    if not divides and node.target not in _TOTAL:
+        return False
+    return all(_cannot_fail(recorder, recorder.nodes.values[operand]) for operand in node.all_input_nodes)
+
+
+_TOTAL = (operator.add, operator.sub, operator.mul, operator.neg, operator.abs, torch.sym_float)
 
 
 def computed_number(space: Space, result: Host, sources: list[Source], compute: Function, text: str) -> Value | None:

@@ -195,6 +195,27 @@ def number_varies(trace: Trace, host: int | float, source: Source) -> bool:
     return before is _VARIES and not is_fixed(trace, source)
 
 
+def note_number(state: dict[object, Any], source: Source, number: Host) -> bool:
+    """Remember a number that will be found there; whether another has been, which was a constant."""
+    seen = state.get("numbers", {})
+    before = seen.get(source.expr(), _VARIES)
+    if before is _VARIES or type(number) is not type(before) or number == before:
+        return False
+    seen[source.expr()] = _VARIES
+    return True
+
+
+def note_tensor(state: dict[object, Any], source: Source, sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Remember the sizes of a tensor that will be found there; whether some have been others, and were constants."""
+    seen = state.get("tensors", {})
+    before = seen.get(source.expr())
+    if before is None or len(before.sizes) != len(sizes):
+        return False
+    now = Seen(sizes, strides).after(before)
+    seen[source.expr()] = before._replace(other_sizes=now.other_sizes, other_strides=now.other_strides)
+    return any(before.sizes[dim] not in (0, 1) for dim in now.other_sizes - before.other_sizes)
+
+
 def note_assigned(trace: Trace) -> None:
     """Remember where the program assigns: a number that it reads there in a later trace varies, as a counter does."""
     seen = trace.region_state.setdefault("numbers", {})

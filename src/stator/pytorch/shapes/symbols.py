@@ -13,7 +13,7 @@ from stator.models.numbers.number_text import METHODS, shown_later
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import NumberMeta, expression_of, hint_of, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
-from stator.pytorch.shapes.computed import compute_again, selected
+from stator.pytorch.shapes.computed import compute_again, made_again, selected
 from stator.space.deferred import DeferredNumber
 from stator.space.protocol import NOT_IMPLEMENTED, is_pure
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
@@ -107,7 +107,13 @@ class SymValue(Value):
         return self.recorder.shapes.in_words(self.number, self.cls is bool)
 
     def reconstruct(self, writer: Writer) -> str:
-        return writer.source(self.source) if self.source is not None else writer.graph_output(self)
+        if self.source is not None:
+            return writer.source(self.source)
+        made = made_again(self.recorder, self) if self.cls is float else None  # backends know floats for good only
+        if made is None:
+            return writer.graph_output(self)
+        function, sources = made
+        return writer.assign("number", f"{writer.const(function)}({', '.join(map(writer.source, sources))})")
 
 
 def decide(trace: Trace, value: Value) -> Host:
