@@ -140,6 +140,7 @@ def run(make: Make, compiled: Callable[[Any], Any] = lambda function: function, 
         ):
             warnings.simplefilter("always")
             warnings.filterwarnings("ignore", message=".*torch.jit.script")  # where torch first needs it
+            warnings.simplefilter("ignore", ResourceWarning)  # of what is no program's, and is collected meanwhile
             for args in calls:
                 if args and args[0] is BETWEEN:  # something that the program does between two calls
                     args[1]()

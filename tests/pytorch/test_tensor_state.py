@@ -576,7 +576,8 @@ def test_a_copied_module(backend: str) -> None:
 
         return program, list(model.parameters())
 
-    alike(make, rows, backend=backend, sizes=(3,))
+    # The gradient of a sum of normalised values is rounding alone, which differs with the order of additions.
+    alike(make, rows, backend=backend, sizes=(3,), tolerance=1e-6)
 
 
 @backends

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Renaming"]
 
+#: assumptions of a trace in which others can still be found again: each new one makes all that is known another key
+_MOST_GUARDS = 50
+
 
 class Learnt(NamedTuple):
     """An outcome over stand-ins, and the conditions that were assumed for it."""
@@ -48,7 +51,7 @@ class Renaming:
     def __init__(self, recall: Callable[..., Any], learn: Callable[..., None]) -> None:
         self._recall = recall
         self._learn = learn
-        self._assumed: object = None
+        self._stage: object = None
         #: for what has been assumed by then
         self._forms: dict[OperandMeta, Form | None] = {}
         self._known: dict[tuple[sympy.Symbol, ...], Any] = {}
@@ -64,8 +67,8 @@ class Renaming:
         ask: Callable[[], Outcome],
     ) -> Outcome:
         """The outcome of an operation: as learnt in another trace, or else what `ask` gives."""
-        if self._assumed != (assumed := (len(env.guards), len(env.replacements))):
-            self._assumed = assumed
+        if self._stage != (stage := (len(env.guards), len(env.replacements))):
+            self._stage = stage
             self._forms.clear()
             self._known.clear()
         forms = [self._form(env, meta) for meta in metas]
@@ -155,10 +158,12 @@ def _is_ordinary(env: ShapeEnv, number: Number) -> bool:
 
 
 def _known_of(env: ShapeEnv, symbols: tuple[sympy.Symbol, ...]) -> object:
-    """What has been assumed of the symbols, over stand-ins; None where that involves others.
+    """What has been assumed of the symbols, over stand-ins; None where that involves others, or is too much to compare.
 
     Of symbols that are equal one stands for the other, wherever that would be.
     """
+    if len(env.guards) > _MOST_GUARDS:
+        return None
     to_any = _pairs(symbols)
     found = []
     for condition in [guard.expr for guard in env.guards]:

@@ -122,8 +122,8 @@ class _Asked:
         call, arguments = self.lowered(args, kwargs)
         call.args = (self.name, *call.args)
         if call.key is not None:
-            parts, *others = call.key
-            call.key = ((self.name, *parts), *others)
+            args_key, kwargs_key, metas = call.key
+            call.key = (self.name, args_key), kwargs_key, metas
         call.only_raises = True
         if self.errors == QUIET:
             return self._made(call, arguments, args)

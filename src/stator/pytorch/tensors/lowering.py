@@ -84,7 +84,7 @@ class Call:
         self.kwargs: Kwargs = {}
         self.operands: list[Value] = []
         self.metas: list[OperandMeta] = []
-        self.key: Any = None
+        self.key: tuple[object, object, object] | None = None
 
     def node_args(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of the FX node."""
