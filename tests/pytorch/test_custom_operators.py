@@ -137,6 +137,12 @@ def test_operators(function, breaks, backend):
         torch.testing.assert_close(outcome(compiled, size), outcome(function, size))
 
 
+def test_reasons_name_the_operator_as_the_program_does():
+    compiled = stator.compile(of_unfaked, backend="eager")
+    compiled(torch.ones(2, 3))
+    assert stator.stats().breaks[0].reason.startswith("torch.ops.stator_tests.unfaked cannot")
+
+
 def test_with_inductor():
     compiled = stator.compile(lambda x: of_custom(x) + of_written(x), backend="inductor", fullgraph=True)
     for size in (4, 7):

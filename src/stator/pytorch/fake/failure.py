@@ -100,13 +100,13 @@ def describe_callable(function: object) -> str:
     if owner is not None or getattr(function, "__qualname__", "").startswith("Tensor."):
         return f"Tensor.{name}"
     module = getattr(function, "__module__", None) or "torch"
-    return f"{module}.{name}".replace("torch._C.", "torch.")
+    return f"{module}.{name}".replace("torch._C.", "torch.").replace("torch._ops.", "torch.ops.")
 
 
 @functools.cache
 def _public_names() -> dict[int, str]:
     """What torch's modules call the functions that C code has under other names; id → name."""
-    modules = (torch.nn.functional, torch.special, torch.fft, torch.linalg, torch)
+    modules = (torch.nn.functional, torch.special, torch.fft, torch.linalg, torch.sparse, torch)
     return {
         id(thing): f"{module.__name__}.{name}"
         for module in modules
