@@ -7,8 +7,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from stator.errors import BackendError, StatorError
-from stator.pytorch import internals
-from stator.pytorch.graph.contract import backend_guards, in_context
+from stator.pytorch.graph.contract import backend_guards, dispatching_as_before, in_context
 from stator.pytorch.graph.graph_module import sources_go_with
 from stator.pytorch.graph.memory import memory_guard, must_run_in_order, separate_from_bytes
 from stator.pytorch.graph.node_meta import NodeMeta
@@ -70,7 +69,7 @@ def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Trac
     separate_from_bytes(recorder, inputs)
     started = time.perf_counter()
     EVENTS.calling(name)
-    with internals.PreserveDispatchKeyGuard():
+    with dispatching_as_before():
         try:
             if recorder.keeps_order:
                 compiled = backend(gm, examples)

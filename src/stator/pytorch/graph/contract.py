@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import TracedValue
 
-__all__ = ["backend_guards", "in_context"]
+__all__ = ["backend_guards", "dispatching_as_before", "in_context"]
 
 _frames = itertools.count()
 
@@ -60,6 +60,12 @@ def in_context(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Traced
                 yield context
         finally:
             context.outlive(functools.partial(new_env, shapes.may_be_new))
+
+
+def dispatching_as_before() -> contextlib.AbstractContextManager[None]:
+    """A context in which a backend may leave behind another way of dispatching, as one that fails does."""
+    guard: contextlib.AbstractContextManager[None] = internals.PreserveDispatchKeyGuard()
+    return guard
 
 
 @contextlib.contextmanager

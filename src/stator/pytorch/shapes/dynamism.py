@@ -212,7 +212,7 @@ def note_tensor(state: dict[object, Any], source: Source, sizes: tuple[int, ...]
     if before is None or len(before.sizes) != len(sizes):
         return False
     now = Seen(sizes, strides).after(before)
-    seen[source.expr()] = before._replace(other_sizes=now.other_sizes, other_strides=now.other_strides)
+    seen[source.expr()] = Seen(before.sizes, before.strides, now.other_sizes, now.other_strides)
     return any(before.sizes[dim] not in (0, 1) for dim in now.other_sizes - before.other_sizes)
 
 
