@@ -183,8 +183,6 @@ def _() -> tuple[Any, Calls]:
 
 @program()
 def memory_freed_by_hand() -> tuple[Any, Calls]:
-    gc.collect()  # what others have left, which may have finalizers
-
     def step(x):
         h = x * 2
         gc.collect()

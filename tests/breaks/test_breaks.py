@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -56,8 +58,13 @@ def assert_alike(found: Run, expected: Run) -> None:
 
 
 @pytest.fixture(autouse=True)
-def afresh() -> None:
+def afresh() -> Iterator[None]:
+    """Nothing is compiled, and nobody watches the collector: Hypothesis does so from its first test on."""
     stator.reset()
+    watchers = gc.callbacks[:]
+    gc.callbacks.clear()
+    yield
+    gc.callbacks[:] = watchers
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=named)
