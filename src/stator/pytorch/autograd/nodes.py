@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
-__all__ = ["grad_fn"]
+__all__ = ["grad_fn", "has_known_node"]
 
 
 #: methods of nodes that only the very node of the operation can have: that of a compiled graph is of another class
@@ -39,6 +39,15 @@ class NodeValue(Value):
         # The program may look at it, at those before it, or hook them: they must be the ones of eager execution.
         self.tensor.recorder.tracked.in_order = True
         return f"{writer.expr(self.tensor)}.grad_fn"
+
+
+def has_known_node(tensor: TensorValue) -> bool:
+    """Whether the node of a tensor that is no leaf is that of its fake tensor."""
+    if tensor.source is not None or tensor.meta is None:
+        return False
+    # Written to, a view gets another node, and fake tensors get that otherwise.
+    written = any(tensor.root in counts for counts in tensor.recorder.effects.writes.values())
+    return not (written and tensor.fake._is_view())
 
 
 def grad_fn(tensor: TensorValue) -> Value:
