@@ -40,8 +40,9 @@ def edits(source: Source, line: int, reason: str) -> list[Edit] | None:
         branch = _of_values(source, node) if isinstance(node, ast.IfExp) else _of_statements(source, node)
         if branch is None or _written(source, branch):
             return None
+        numbers = numbers_kept_tensors(source, test)
         edit = source.replace(branch.first, branch.before + branch.value, branch.last)
-        return [edit, *numbers_kept_tensors(source, test)]
+        return None if numbers is None else [edit, *numbers]
     return None
 
 
@@ -138,13 +139,14 @@ def _fresh(value: ast.expr | str) -> ast.expr | str:
 
 def _text(source: Source, *values: ast.expr | str) -> str:
     texts = [value if isinstance(value, str) else source.text(value) for value in values]
-    return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
+    bare = len(values) == 1 and not isinstance(values[0], ast.Tuple)
+    return texts[0] if bare else f"({', '.join(texts)})"
 
 
 def _is_smooth(value: ast.expr | str) -> bool:
     """Whether it may be computed and derived also where it is not chosen: nothing is divided, looked up or called."""
     if isinstance(value, str):
-        return value.isidentifier()
+        return value.isidentifier() or value.startswith("torch.where(")
     if isinstance(value, ast.Name | ast.Attribute | ast.Constant):
         return not isinstance(value, ast.Attribute) or _is_smooth(value.value)
     if isinstance(value, ast.BinOp):

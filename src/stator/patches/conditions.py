@@ -12,6 +12,7 @@ CODES = ("SB0201",)
 TITLE = "the condition kept a tensor"
 
 #: methods and functions of torch whose result is of truth values
+_OF_MATH = frozenset({"math.isnan", "math.isfinite", "math.isinf"})
 _TRUTHS = frozenset({"all", "any", "isnan", "isfinite", "isinf", "logical_and", "logical_or", "logical_not"})
 
 
@@ -30,6 +31,8 @@ def edits(source: Source, line: int, reason: str) -> list[Edit] | None:
 def condition(source: Source, test: ast.expr) -> str | None:
     """The same condition as a tensor of truth values; None if it is none on tensors."""
     if isinstance(test, ast.BoolOp):
+        if any(_needs_what_is_asked_before(node) for value in test.values[1:] for node in ast.walk(value)):
+            return None
         name = "logical_and" if isinstance(test.op, ast.And) else "logical_or"
         first, *rest = [condition(source, value) for value in test.values]
         for each in rest:
@@ -42,9 +45,17 @@ def condition(source: Source, test: ast.expr) -> str | None:
         if any(isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot) for op in test.ops) or len(test.ops) > 1:
             return None
         return _with_tensors(source, test)
+    if isinstance(test, ast.Call) and source.text(test.func) in _OF_MATH and len(test.args) == 1:
+        tensor = taken_out(test.args[0]) or test.args[0]
+        return f"torch.{_name(test)}({source.text(tensor)})"
     if isinstance(test, ast.Call) and _name(test) not in _TRUTHS:
         return f"{_with_tensors(source, test)} != 0"
     return source.text(test) if isinstance(test, ast.Name | ast.Attribute | ast.Call) else None
+
+
+def _needs_what_is_asked_before(node: ast.AST) -> bool:
+    """Whether it may fail where `and` would not come to it: `mask.any() and x[mask].max() > 1`."""
+    return isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant | ast.UnaryOp)
 
 
 def _with_tensors(source: Source, test: ast.expr) -> str:
@@ -68,8 +79,15 @@ def taken_out(node: ast.AST | None) -> ast.expr | None:
     return None
 
 
-def numbers_kept_tensors(source: Source, test: ast.expr) -> list[Edit]:
-    """What makes tensors of the names in a condition that the function gives numbers taken out of tensors."""
+#: what may be done with a number as well if it is a tensor without dimensions
+_ARITHMETIC = (ast.AugAssign, ast.BinOp, ast.BoolOp, ast.Compare, ast.FormattedValue, ast.UnaryOp)
+
+
+def numbers_kept_tensors(source: Source, test: ast.expr) -> list[Edit] | None:
+    """What makes tensors of the names in a condition that the function gives numbers taken out of tensors.
+
+    None if more is done with them than arithmetic.
+    """
     names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
     function = source.function(test)
     found = []
@@ -83,6 +101,10 @@ def numbers_kept_tensors(source: Source, test: ast.expr) -> list[Edit]:
         tensor = taken_out(node.value)
         if tensor is not None and any(isinstance(target, ast.Name) and target.id in names for target in targets):
             found.append(source.replace(node.value, f"{_operand(source, tensor)}.detach().double()"))
+    for node in ast.walk(function) if found and function is not None else ():
+        used = isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load)
+        if used and not isinstance(source.parents[node], _ARITHMETIC):
+            return None
     return found
 
 

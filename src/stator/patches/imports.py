@@ -18,6 +18,8 @@ def edits(source: Source, line: int, reason: str) -> list[Edit] | None:
         conditional = (ast.If, ast.Try, ast.For, ast.While, ast.With, ast.ClassDef, ast.Match)
         if any(source.around(node, *conditional)) or source.function(node) is None:
             return None
+        if any(map(source.has_global, (alias.asname or alias.name for alias in node.names))):  # type: ignore[attr-defined]
+            return None
         before = [each for each in source.tree.body if isinstance(each, ast.Import | ast.ImportFrom)]
         at = source.at_line(1 + (before[-1].end_lineno or 0) if before else source.tree.body[0].lineno)
         return [Edit(at, at, f"{source.text(node)}\n"), source.without_lines(node)]

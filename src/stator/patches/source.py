@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import difflib
 import io
 import os
+import re
 import tokenize
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -79,7 +81,8 @@ class Source:
     def replace(self, node: ast.AST, text: str, last: ast.AST | None = None) -> Edit:
         """Another text for a node, or for those from one to another; comments among them are put before it."""
         start, end = self.span(node, last)
-        margin = " " * node.col_offset  # type: ignore[attr-defined]
+        line = self._starts[node.lineno - 1]  # type: ignore[attr-defined]
+        margin = self.data[line:start].decode() if self.data[line:start].isspace() else ""
         kept = [comment for at, comment in self._comments if start <= at < end]
         return Edit(start, end, f"\n{margin}".join([*kept, text]))
 
@@ -111,6 +114,13 @@ class Source:
         """Where a line begins."""
         return self._starts[line - 1]
 
+    def has_global(self, name: str) -> bool:
+        """Whether a name may mean something else in the file already."""
+        names = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name) and self.function(node) is None}
+        names |= {node.name for node in self.tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        names |= {each for node in ast.walk(self.tree) if isinstance(node, ast.Global) for each in node.names}
+        return name.partition(".")[0] in names or hasattr(builtins, name)
+
     def is_elif(self, node: ast.If) -> bool:
         """Whether it goes on where another `if` ends."""
         return self.data[self.span(node)[0] :].startswith(b"elif")
@@ -127,7 +137,7 @@ class Source:
     @cached_property
     def _comments(self) -> list[tuple[int, str]]:
         tokens = tokenize.generate_tokens(io.StringIO(self.data.decode()).readline)
-        lines = self.data.decode().splitlines(keepends=True)
+        lines = [line.decode() for line in self.data.splitlines(keepends=True)]
         return [
             (self._starts[line - 1] + len(lines[line - 1][:column].encode()), token.string)
             for token in tokens
@@ -144,7 +154,8 @@ def apply(text: str, patches: Sequence[Patch]) -> tuple[str, list[Patch], set[in
             made.append(patch)
     parts, lines, at, data = [], set[int](), 0, text.encode()
     for edit in sorted({edit for patch in made for edit in patch.edits}):
-        parts += [data[at : edit.start], edit.text.encode()]
+        new = re.sub(r"(?<!\r)\n", "\r\n", edit.text) if "\r\n" in text else edit.text
+        parts += [data[at : edit.start], new.encode()]
         end = b"".join(parts).count(b"\n") + 1
         lines.update(range(end - edit.text.count("\n"), end + 1))
         at = edit.end
