@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 import stator
 
@@ -105,3 +106,25 @@ def test_a_view_that_is_written_has_another_function(capsys: pytest.CaptureFixtu
 
     x = torch.ones(2, 3, requires_grad=True)
     assert stator.compile(f, backend="eager")(x)[:2] == f(x)[:2]
+
+
+@torch.compiler.nested_compile_region
+def in_a_region(x: torch.Tensor) -> torch.Tensor:
+    return x.sin() * 2
+
+
+def of_a_checkpoint(x: torch.Tensor) -> torch.Tensor:
+    return checkpoint(lambda y: y.sin() * 2, x, use_reentrant=True)  # type: ignore[no-any-return]
+
+
+def of_sequences(x: torch.Tensor) -> torch.Tensor:
+    return F.ctc_loss(x[:, None].log_softmax(-1), torch.tensor([[1, 2]]), (3,), (2,))
+
+
+@pytest.mark.parametrize("made", [in_a_region, of_a_checkpoint, of_sequences])
+def test_what_the_trace_has_other_functions_for(made: Callable[..., Any]) -> None:
+    def f(x: torch.Tensor) -> Any:
+        return str(made(x))
+
+    x = (torch.arange(12.0).view(3, 4) / 7).requires_grad_()
+    assert stator.compile(f, backend="eager")(x) == f(x)

@@ -9,7 +9,7 @@ import torch
 from stator import errors
 from stator.models.numbers.number_text import shows_any
 from stator.pytorch import internals
-from stator.pytorch.autograd.nodes import has_known_node
+from stator.pytorch.autograd.nodes import node_name
 from stator.pytorch.tensors.latent import is_known_leaf
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue
@@ -61,9 +61,10 @@ def _history(tensor: TensorValue, name: str) -> str:
     """The name of the function that made a tensor, as eager execution shows it; "" for a leaf."""
     if is_known_leaf(tensor):
         return ""
-    if not has_known_node(tensor):
+    made_by = node_name(tensor)
+    if made_by is None:
         raise Unsupported(errors.PrintOfTensor(name))
-    return type(tensor.fake.grad_fn).__name__
+    return made_by
 
 
 class _Shown(torch.Tensor):
