@@ -23,7 +23,7 @@ def print_of_the_loss() -> tuple[Any, Calls]:
 
     def step(x):
         loss = model(x).pow(2).mean()
-        print("loss", loss)  # SB0206
+        print("loss", loss)
         return loss * 2
 
     return step, [(torch.ones(1, 2),)]
@@ -47,7 +47,7 @@ def log_of_the_loss() -> tuple[Any, Calls]:
 
     def step(x):
         loss = model(x).pow(2).mean()
-        log.warning("loss %s", loss)  # SB0206
+        log.warning("loss %s", loss)
         return loss * 2
 
     return step, [(torch.ones(1, 2),)]

@@ -220,7 +220,7 @@ def _() -> tuple[Any, Calls]:
 @program()
 def hook_that_prints() -> tuple[Any, Calls]:
     model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
-    model[0].register_forward_hook(lambda module, args, out: print("out", out))  # SB0206
+    model[0].register_forward_hook(lambda module, args, out: print("out", out))
 
     def forward(x):
         return model(x).sum()

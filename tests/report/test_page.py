@@ -92,6 +92,7 @@ def test_all_is_told(page, told):
     words = "".join(page.text)
     for site in told.breaks:
         assert site.code in words and site.reason in words and site.hint in words
+    assert told.patches and all(offer.diff.strip() in words for offer in told.patches)
     for frame in told.frames:
         assert frame.generated.strip() in words
         assert frame.graph is None or frame.graph.code.strip() in words

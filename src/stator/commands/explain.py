@@ -24,6 +24,11 @@ def add(commands: Commands) -> None:
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", metavar="FILE", help="write a page of HTML that needs nothing else")
+    parser.add_argument(
+        "--fix",
+        action="store_true",
+        help="try the patches by running the script anew, and make those that capture more and change no result",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,12 +38,21 @@ def run(options: argparse.Namespace) -> int:
     if refused is not None:
         return refused
     from stator.report.collector import explaining  # not for the other commands
+    from stator.report.offered import own_files
 
+    here = os.getcwd()
     # What the script prints must not get into what `--json` prints.
     printing = contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext()
     with explaining(os.path.basename(options.script[0])) as collector, printing:
         ended = outcome(options)
-    _tell(collector.explanation(), options)
+    explanation = collector.explanation()
+    _tell(explanation, options)
+    if options.fix:
+        from stator.commands.fix import fix  # likewise
+
+        os.chdir(here)  # the script may have gone elsewhere
+        with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
+            fix(options, own_files(explanation.sources))
     return ended
 
 

@@ -8,6 +8,7 @@ import runpy
 import sys
 import traceback
 from collections.abc import Callable
+from typing import Any
 
 from stator.api.compile import install
 from stator.commands.common import BAD_USAGE, FAILED, FINE, Commands
@@ -62,18 +63,18 @@ def prepared(command: str, options: argparse.Namespace) -> int | None:
     return None
 
 
-def run_script(options: argparse.Namespace) -> None:
-    """Run the script as `python script.py arguments` does."""
+def run_script(options: argparse.Namespace) -> dict[str, Any]:
+    """Run the script as `python script.py arguments` does; returns its globals."""
     script = options.script[0]
     sys.argv = options.script
     sys.path[0] = os.path.dirname(os.path.abspath(script))
-    runpy.run_path(script, run_name="__main__")
+    return runpy.run_path(script, run_name="__main__")
 
 
-def outcome(options: argparse.Namespace) -> int:
-    """Run the script; with which code has it ended?"""
+def outcome(options: argparse.Namespace, left: dict[str, Any] | None = None) -> int:
+    """Run the script; with which code has it ended? Its globals are put into `left`, if it ends by itself."""
     try:
-        run_script(options)
+        (left if left is not None else {}).update(run_script(options))
     except SystemExit as end:
         if isinstance(end.code, str):
             print(end.code, file=sys.stderr)

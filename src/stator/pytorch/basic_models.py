@@ -6,13 +6,25 @@ from stator.pytorch.modules import compiled_forward, lazy, nn_module, optimized_
 from stator.pytorch.objects import copies, reassigned
 from stator.pytorch.shapes import sizes
 from stator.pytorch.state import contexts, function_modes, other_tracers, policy
-from stator.pytorch.tensors import constants, operators, specials
+from stator.pytorch.tensors import constants, operators, shown, specials
 
 __all__ = ["install"]
 
 _PARTS = (
-    *(constants, contexts, function_modes, reassigned, specials, sizes, operators, nn_module, policy, other_tracers),
-    *(optimized_module, compiled_forward, copies, lazy),
+    *(
+        constants,
+        contexts,
+        function_modes,
+        reassigned,
+        shown,
+        specials,
+        sizes,
+        operators,
+        nn_module,
+        policy,
+        other_tracers,
+    ),
+    *(other_tracers, optimized_module, compiled_forward, copies, lazy),
 )
 
 

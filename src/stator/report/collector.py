@@ -19,6 +19,7 @@ from stator.interp.policy import is_library_file
 from stator.report.events import Broke, Called, Compiled, Listener, listening
 from stator.report.explanation import BreakSite, Explanation, FrameRecord, GraphRecord, GuardRecord, StackLine
 from stator.report.graphs import Type, graph_record, result_types
+from stator.report.offered import offered
 from stator.report.source_lines import lines_around
 
 if TYPE_CHECKING:
@@ -150,9 +151,9 @@ class Collector(Listener):
         places = dict.fromkeys(place for frame in frames for place in _places(frame))
         places |= dict.fromkeys(site.where for site in self._breaks)
         sources = lines_around(place for place in places if not is_library_file(place))
-        return Explanation(
-            self.name, frames, tuple(self._breaks), tuple(self._recompiles), sources, self._seconds, result
-        )
+        breaks, recompiles = tuple(self._breaks), tuple(self._recompiles)
+        offers = tuple(offered(breaks, recompiles, sources))
+        return Explanation(self.name, frames, breaks, recompiles, sources, self._seconds, offers, result)
 
 
 def guard_records(program: Host, event: Compiled) -> Iterator[GuardRecord]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stator.report.stats import RecompileRecord
 
-__all__ = ["BreakSite", "Explanation", "FrameRecord", "GraphRecord", "GuardRecord", "Operation", "StackLine"]
+__all__ = ["BreakSite", "Explanation", "FrameRecord", "GraphRecord", "GuardRecord", "Offer", "Operation", "StackLine"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,6 +154,23 @@ class FrameRecord:
 
 
 @dataclasses.dataclass(frozen=True)
+class Offer:
+    """A change of the program that would take breaks or recompiles away; not tried yet.
+
+    Attributes:
+        code: of what it is about.
+        where: "file.py:line" of the program.
+        title: what it does.
+        diff: the change of the file, as a unified diff.
+    """
+
+    code: str
+    where: str
+    title: str
+    diff: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Explanation:
     """What happened when a program was compiled and run once.
 
@@ -164,6 +181,7 @@ class Explanation:
         recompiles: why frames were compiled again.
         sources: the program's lines, by file and line number, around all that was traced.
         seconds: how long the program took, with all that was compiled.
+        patches: changes that may mend breaks and recompiles: `stator explain script.py --fix` tries them.
         result: what the program has returned; it is no part of `to_json()`.
 
     The names of what `torch._dynamo.explain()` gives are understood: `graph_count`, `graph_break_count`, `op_count`,
@@ -176,6 +194,7 @@ class Explanation:
     recompiles: tuple[RecompileRecord, ...]
     sources: dict[str, dict[int, str]]
     seconds: float
+    patches: tuple[Offer, ...] = ()
     result: object = dataclasses.field(default=None, repr=False, compare=False)
 
     @property

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stator.report.events import Called
     from stator.space.host_types import Host
 
-__all__ = ["graph_record", "result_types"]
+__all__ = ["differing_choices", "graph_record", "result_types"]
 
 #: dtype and shape of a tensor
 Type: TypeAlias = tuple[str, tuple[int | str, ...]]
@@ -44,6 +44,33 @@ def graph_record(gm: Host, types: dict[str, Type], sources: Iterable[str], event
     ops = tuple(node for node in nodes if node.kind.startswith("call"))
     text = _code(gm, {node.name: node for node in nodes})
     return GraphRecord(tuple(inputs), ops, text, event.backend, event.seconds)
+
+
+def differing_choices(gm: Host, lines: set[tuple[str, int]]) -> Iterator[str]:
+    """Where a `torch.where` or `torch.cond` of these lines has sides of two kinds, or gives a third.
+
+    A branch would give either: which one it was in a run says nothing of the other.
+    """
+    for part in gm.modules():
+        for node in part.graph.nodes if hasattr(part, "graph") else ():
+            sides = _sides(part, node) if lines.intersection(_frames(node)) else []
+            if len({tuple(map(_kind, side)) for side in sides}) > 1:
+                yield _place(node)
+
+
+def _sides(part: Host, node: Host) -> list[list[Host]]:
+    """What a node chooses from, and what it gives where that is one thing."""
+    if node.op == "call_function" and _target(node) == "torch.where":
+        return [[arg] for arg in (*node.args[1:], node)]
+    if node.op == "call_function" and _target(node).endswith("cond") and len(node.args) > 2:
+        bodies = [getattr(part, str(arg.target)) for arg in node.args[1:3]]
+        return [list(next(n for n in body.graph.nodes if n.op == "output").all_input_nodes) for body in bodies]
+    return []
+
+
+def _kind(node: Host) -> tuple[Host, ...]:
+    example = getattr(node, "meta", {}).get("example_value")
+    return (*_type(example), getattr(example, "requires_grad", None))
 
 
 def _target(node: Host) -> str:

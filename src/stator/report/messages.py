@@ -84,7 +84,7 @@ def _name(record: RecompileRecord) -> str:
 
 def _needed_at(record: RecompileRecord) -> FrameSummary:
     """The line that depends on what has changed, or else the function's first."""
-    return _frame(record.line or record.where.partition(" (")[2].removesuffix(")"))
+    return _frame(record.line or record.definition)
 
 
 def _frame(where: str) -> FrameSummary:

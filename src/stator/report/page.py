@@ -25,6 +25,7 @@ def page(explanation: Explanation) -> str:
         ("time", "Timeline", _timeline(explanation)),
         ("breaks", "Graph breaks", _breaks(explanation, links)),
         ("recompiles", "Recompiles", _recompiles(explanation, links)),
+        ("patches", "Patches", _patches(explanation, links)),
         ("source", "Source", _sources(explanation, links)),
         ("frames", "Frames", _frames(explanation, links)),
     ]
@@ -155,6 +156,17 @@ def _recompile(record: RecompileRecord, links: _Links) -> str:
     return (
         f'<article class="card again"><h3>{_quoted(record.reason)}</h3>'
         f'<p class="quiet">{escape(record.where)}</p><dl class="change">{cells}</dl></article>'
+    )
+
+
+def _patches(explanation: Explanation, links: _Links) -> str:
+    if not explanation.patches:
+        return '<p class="none">None: nothing here is mended by a mechanical change.</p>'
+    head = "<p>Not tried yet: <code>stator explain SCRIPT --fix</code> makes those that hold.</p>"
+    return head + "\n".join(
+        f'<article class="card"><h3><span class="chip">{offer.code}</span> {escape(offer.title)}</h3>'
+        f"<p>at {links.to(offer.where)}</p>{_code(offer.diff, f'Patch at {_short(offer.where)}')}</article>"
+        for offer in explanation.patches
     )
 
 

@@ -55,6 +55,11 @@ class RecompileRecord:
     count: int = 1
 
     @property
+    def definition(self) -> str:
+        """ "file.py:line" of the function."""
+        return self.where.partition(" (")[2].removesuffix(")")
+
+    @property
     def sentence(self) -> str:
         """What has changed, and where it matters."""
         return f"{self.reason}; needed at {self.line}" if self.line else self.reason

@@ -66,6 +66,12 @@ def lines(explanation: Explanation) -> Iterator[Line]:
             yield Line(f"  {record.where}", "yellow")
             yield from _wrapped(record.sentence)
             yield from _wrapped(record.hint, "what helps: ")
+    if explanation.patches:
+        yield from _headed("Patches, not tried yet: stator explain SCRIPT --fix makes those that hold")
+        for offer in explanation.patches:
+            yield Line(f"  {offer.code}  {_short(offer.where)}: {offer.title}")
+            for line in offer.diff.splitlines()[2:]:
+                yield Line(f"      {line}".rstrip(), {"+": "green", "-": "red"}.get(line[:1], "dim"))
     guards = sorted(explanation.out_guards, key=lambda guard: -guard.cost_ns)
     if guards:
         total = sum(guard.cost_ns for guard in guards)

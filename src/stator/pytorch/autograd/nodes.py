@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stator import errors
+from stator.pytorch import internals
 from stator.space.protocol import register
 from stator.space.signals import Restart
 from stator.space.value import Value
@@ -18,11 +19,15 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
-__all__ = ["grad_fn"]
+__all__ = ["grad_fn", "has_known_node", "name_node", "node_name"]
 
 
 #: methods of nodes that only the very node of the operation can have: that of a compiled graph is of another class
 _HOOKING = ("register_hook", "register_prehook")
+
+
+#: how nodes are called of operators that stand for a function of torch's
+_OF_OURS = "GeneratedBackwardFor_stator_"
 
 
 class NodeValue(Value):
@@ -39,6 +44,29 @@ class NodeValue(Value):
         # The program may look at it, at those before it, or hook them: they must be the ones of eager execution.
         self.tensor.recorder.tracked.in_order = True
         return f"{writer.expr(self.tensor)}.grad_fn"
+
+
+def has_known_node(tensor: TensorValue) -> bool:
+    """Whether the node of a tensor that is no leaf is that of its fake tensor."""
+    nodes = tensor.recorder.trace.extension(_Nodes)
+    if tensor.source is not None or tensor.meta is None or tensor in nodes.others:
+        return False
+    if type(tensor.fake.grad_fn).__name__.startswith(_OF_OURS):
+        return False
+    # Written to, a view gets another node, and fake tensors get that otherwise.
+    written = any(tensor.root in counts for counts in tensor.recorder.effects.writes.values())
+    return not (written and internals.is_view(tensor.fake))
+
+
+def name_node(tensor: TensorValue, name: str) -> None:
+    """The class of the tensor's node is called so; the trace, which looks into what made it, has another for it."""
+    tensor.recorder.trace.extension(_Nodes).others[tensor] = name
+
+
+def node_name(tensor: TensorValue) -> str | None:
+    """What the class of the node of a tensor that is no leaf is called; None if that isn't known."""
+    found = tensor.recorder.trace.extension(_Nodes).others.get(tensor)
+    return type(tensor.fake.grad_fn).__name__ if found is None and has_known_node(tensor) else found
 
 
 def grad_fn(tensor: TensorValue) -> Value:
@@ -59,6 +87,8 @@ class _Nodes:
 
     def __init__(self, trace: object) -> None:
         self.found: dict[object, NodeValue] = {}
+        #: tensors that have others, and what their classes are called
+        self.others: dict[TensorValue, str] = {}
 
 
 def _name(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:

@@ -12,6 +12,7 @@ import torch
 import torch.utils.checkpoint as library
 
 from stator import errors
+from stator.pytorch.autograd.nodes import name_node
 from stator.pytorch.state.global_state import grad_mode
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.value import Constant, Unsupported, Value
@@ -44,6 +45,8 @@ def run_reentrant(space: Space, function: Value, args: list[Value]) -> Value:
                 "torch.utils.checkpoint.checkpoint", "it is reentrant, and would make a result require gradients"
             )
         )
+    for tensor in tensors_among(parts):
+        name_node(tensor, f"{library.CheckpointFunction.__name__}Backward")
     return result
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.pytorch.autograd.nodes import grad_fn
+from stator.pytorch.autograd.nodes import grad_fn, has_known_node
 from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.objects.reassigned import assign_data, set_requires_grad
 from stator.pytorch.tensors.latent import is_known_leaf
@@ -73,7 +73,7 @@ def node(tensor: TensorValue) -> Value:
     """`tensor.grad_fn`."""
     if is_known_leaf(tensor):
         return NONE
-    return grad_fn(tensor) if tensor.source is None else refuse(tensor, "grad_fn")
+    return grad_fn(tensor) if has_known_node(tensor) else refuse(tensor, "grad_fn")
 
 
 def version(space: Space, tensor: TensorValue) -> Value:

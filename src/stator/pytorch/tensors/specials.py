@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.models.numbers.number_text import shows_any
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.shapes.indices import by_number, item_at, parts_of, set_item_at
@@ -17,12 +16,11 @@ from stator.pytorch.tensors.indexing import ScalarIndexing
 from stator.pytorch.tensors.recording import record, record_method
 from stator.pytorch.tensors.scalars import as_number, is_at_hand, is_integral, known_as
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.deferred import DeferredStr
 from stator.space.protocol import register
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Function, Host
+    from stator.pytorch.types import Host
     from stator.space.space import Space
 
 __all__ = ["install", "unbind"]
@@ -131,35 +129,6 @@ def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return method_handler(_Base.new, "new")(space, args, kwargs)  # type: ignore[return-value]
 
 
-def _text(function: Function, name: str) -> Any:
-    """A method that shows a tensor: the text waits for the graph, which keeps the contents of this moment."""
-
-    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        tensor: torch.Tensor = args[0].force()
-        options = [arg.force() for arg in args[1:]]
-        plain = isinstance(tensor, TensorValue) and tensor.cls is torch.Tensor and not tensor.requires_grad
-        shape = tensor.shape if isinstance(tensor, TensorValue) else ()
-        if not plain or kwargs or (any(space.known(o) not in (None, "") for o in options) and len(shape)):
-            # With autograd its text names the function it came from, which compilers change.
-            raise Unsupported(errors.PrintOfTensor(name))
-        if _is_shown_otherwise(space):
-            raise Unsupported(errors.PrintOfTensor(name))
-        options = options if function is format else []
-        if not shape and not shows_any(space, function, torch.ones((), dtype=tensor.dtype), options):
-            raise Unsupported(errors.PrintOfTensor(name))
-        kept = record_method(space, "clone", tensor)
-        return DeferredStr([(function, [kept, *options])])
-
-    return handler
-
-
-def _is_shown_otherwise(space: Space) -> bool:
-    """Whether the program has changed how tensors are shown: text is made after the graph, and before such effects."""
-    kept: list[Host] = [internals.print_options, vars(internals.print_options)]
-    changed = any(host is each for host in space.trace.effects.changed_hosts() for each in kept)
-    return changed or space.trace.recorder.state.differs("default dtype")
-
-
 def install() -> None:
     """Register the models."""
     register(torch.Tensor.__iter__, _iter)
@@ -171,6 +140,4 @@ def install() -> None:
     register(_Base.tolist, _tolist)
     for name in ("item", "__int__", "__float__", "__index__", "__bool__", "is_nonzero"):
         register(getattr(_Base, name), _data(getattr(_Base, name), name in ("__bool__", "is_nonzero")))
-    register(torch.Tensor.__format__, _text(format, "Tensor.__format__"))
-    register(torch.Tensor.__repr__, _text(repr, "Tensor.__repr__"))
     register(torch.is_nonzero, _data(torch.is_nonzero, True))

@@ -1,0 +1,159 @@
+"""`stator explain --fix`: the patches that hold, by trial, are made; of the others it is said why they are not."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from stator.errors.message import parted
+from stator.patches.offers import offers
+from stator.patches.source import Patch, Site, apply, difference
+from stator.report.offered import read
+
+__all__ = ["fix", "refusal"]
+
+#: what a trial finds, as `stator.commands.one_trial` writes it
+Found = dict[str, Any]
+
+#: a patch may make the next break reachable: so often the program is looked at again
+_ROUNDS = 8
+_COMPARED = {
+    "code": "the script ends otherwise",
+    "results": "a compiled function gives something else",
+    "said": "the script prints something else",
+    "left": "the script leaves other values behind",
+    "generators": "random generators are used otherwise",
+}
+
+
+class _Tried(NamedTuple):
+    """The files' texts with some patches made, and what came of it."""
+
+    texts: dict[str, str]
+    made: list[Patch]
+    found: Found
+
+
+def refusal(before: Found, after: Found) -> str | None:
+    """Why a patch does not hold; None if it does: all is as before, and more is captured."""
+    for what, words in _COMPARED.items():
+        if before[what] != after[what]:
+            return words + (_first_difference(before[what], after[what]) if what == "said" else "")
+    if after["choices"]:
+        return f"the sides are of two kinds at {after['choices'][0].rpartition('/')[2]}"
+    fewer = len(before["breaks"]) - len(after["breaks"])
+    if fewer < 0 or fewer + len(before["recompiles"]) - len(after["recompiles"]) <= 0:
+        return "no more is captured"
+    return None
+
+
+def _first_difference(before: str, after: str) -> str:
+    lines = zip_longest(before.splitlines(), after.splitlines(), fillvalue="nothing")
+    return next((f": {new!r} where it was {old!r}" for old, new in lines if old != new), "")
+
+
+def fix(options: argparse.Namespace, files: Iterable[str]) -> None:
+    """Try what there is to offer for a script, and write what holds.
+
+    Args:
+        options: with the script and its arguments.
+        files: the program's own, which may be changed.
+    """
+    texts = {file: text for file in files if (text := read(file)) is not None}
+    original = _trial(options, {}, {})
+    if original is None:
+        print("stator explain: the script could not be run again; nothing is changed", file=sys.stderr)
+        return
+    held, refused = _Tried(texts, [], original), dict[tuple[str, str], str]()
+    for _ in range(_ROUNDS):
+        offered = [
+            patch
+            for patch in offers(held.texts, _sites(held.found))
+            if (patch.title, _line(held.texts, patch.site)) not in refused
+        ]
+        if not offered:
+            break
+        held = _all_or_each(options, held, offered, refused)
+    if any(why.startswith(tuple(_COMPARED.values())) for why in refused.values()):
+        again = _trial(options, {}, {})
+        if again is None or any(again[what] != original[what] for what in _COMPARED):
+            print(
+                "stator explain: the script does not do the same each time, so no patch can be tried", file=sys.stderr
+            )
+    _tell(texts, held, refused)
+
+
+def _all_or_each(
+    options: argparse.Namespace, held: _Tried, offered: list[Patch], refused: dict[tuple[str, str], str]
+) -> _Tried:
+    tried, why = _try(options, held, offered)
+    if why is None:
+        return tried
+    if len(offered) > 1:
+        # The texts change with the first one that holds, and places with them: it is looked at again then.
+        for patch in offered:
+            tried, why = _try(options, held, [patch])
+            if why is None:
+                return tried
+            refused[patch.title, _line(held.texts, patch.site)] = why
+        return held
+    refused[offered[0].title, _line(held.texts, offered[0].site)] = why
+    return held
+
+
+def _try(options: argparse.Namespace, held: _Tried, patches: list[Patch]) -> tuple[_Tried, str | None]:
+    texts, lines, made = dict(held.texts), dict[str, list[int]](), list[Patch]()
+    for file in {patch.site.file for patch in patches}:
+        texts[file], these, changed = apply(texts[file], [patch for patch in patches if patch.site.file == file])
+        made += these
+        lines[file] = sorted(changed)
+    found = _trial(options, texts, lines)
+    if found is None:
+        return held, "the script could not be run"
+    return _Tried(texts, [*held.made, *made], found), refusal(held.found, found)
+
+
+def _trial(options: argparse.Namespace, texts: dict[str, str], lines: dict[str, list[int]]) -> Found | None:
+    """What a fresh process finds, with random generators and hashes as in the others."""
+    with tempfile.TemporaryDirectory() as folder:
+        request, report = Path(folder, "request"), Path(folder, "report")
+        request.write_text(json.dumps({"texts": texts, "lines": lines}), encoding="utf-8")
+        command = [sys.executable, "-m", "stator.commands.one_trial", str(request), str(report), *options.script]
+        subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": "0"}, stdin=subprocess.DEVNULL)
+        if not report.exists():
+            return None
+        found: Found = json.loads(report.read_text(encoding="utf-8"))
+        return found
+
+
+def _sites(found: Found) -> list[Site]:
+    told = (*found["breaks"], *found["recompiles"])
+    return list(dict.fromkeys(Site(code, *parted(where), why) for code, where, why in told))
+
+
+def _line(texts: dict[str, str], site: Site) -> str:
+    """The line that is patched, by which it is known again when others have moved it."""
+    return f"{site.file}: {texts[site.file].splitlines()[site.line - 1].strip()}"
+
+
+def _tell(before: dict[str, str], held: _Tried, refused: dict[tuple[str, str], str]) -> None:
+    print()
+    for file, text in before.items():
+        if held.texts[file] != text:
+            with open(file, "w", encoding="utf-8", newline="") as opened:
+                opened.write(held.texts[file])
+            print(difference(file, text, held.texts[file]), end="")
+    for patch in held.made:
+        print(f"made, and it holds: {patch.title} ({patch.site.code})")
+    for (title, line), why in refused.items():
+        print(f"not made: {title}\n    {line.rpartition('/')[2]}\n    {why}")
+    if not held.made and not refused:
+        print("no patch: nothing here is mended by a mechanical change")

@@ -1,0 +1,130 @@
+# needs: torch
+"""`stator explain --fix`: patches that hold are made, others are not, and the files are the user's."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stator.commands.fix import refusal
+
+SCRIPT = """
+import torch
+import helper
+
+
+@torch.compile(backend="eager")
+def scaled(x):
+    h = x * 2
+    if h.sum() > 4:  # large
+        h = h / h.sum()
+    return helper.shifted(h)
+
+
+for rows in (2, 3, 4):
+    print(scaled(torch.ones(rows)))
+"""
+HELPER = """
+import torch
+
+
+def shifted(h):
+    low = h.min() < 0 or h.max() > 1
+    return h + 1 if low else -h
+"""
+FIXED = """
+import torch
+import helper
+
+
+@torch.compile(backend="eager", dynamic=True)
+def scaled(x):
+    h = x * 2
+    # large
+    h = torch.cond(h.sum() > 4, lambda: h / h.sum(), lambda: h.clone())
+    return helper.shifted(h)
+
+
+for rows in (2, 3, 4):
+    print(scaled(torch.ones(rows)))
+"""
+FIXED_HELPER = """
+import torch
+
+
+def shifted(h):
+    low = torch.logical_or(h.min() < 0, h.max() > 1)
+    return torch.where(low, h + 1, -h)
+"""
+
+
+def stator(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", *map(str, arguments)], capture_output=True, text=True, timeout=240)
+
+
+def test_what_holds_is_made_in_all_files(tmp_path: Path) -> None:
+    script, helper = tmp_path / "script.py", tmp_path / "helper.py"
+    script.write_text(SCRIPT)
+    helper.write_text(HELPER)
+    done = stator("stator", "explain", script, "--fix")
+    assert done.returncode == 0, done.stderr
+    assert script.read_text() == FIXED and helper.read_text() == FIXED_HELPER
+    _, told, made = done.stdout.partition("Patches, not tried yet")
+    assert (
+        "-    if h.sum() > 4:  # large" in made and made.count("made, and it holds: ") == 4 and "not made" not in made
+    )
+
+
+ONE_SIDE = """
+import torch
+
+
+def chosen(x):
+    return x.sum() if x.mean() > 0 else x
+
+
+compiled = torch.compile(chosen, backend="inductor")
+compiled(torch.ones(3))
+"""
+
+
+def test_a_trial_finds_what_the_run_has_not_shown(tmp_path: Path) -> None:
+    """The result of `torch.where` is of one kind, whichever side is taken: the run has met the one that is the same."""
+    script, request, report = tmp_path / "script.py", tmp_path / "request", tmp_path / "report"
+    script.write_text(ONE_SIDE)
+    patched = ONE_SIDE.replace("x.sum() if x.mean() > 0 else x", "torch.where(x.mean() > 9, x.sum(), x)")
+    request.write_text(json.dumps({"texts": {str(script): patched}, "lines": {str(script): [6]}}))
+    done = stator("stator.commands.one_trial", request, report, script)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(report.read_text())
+    assert found["choices"] == [f"{script}:6"] and found["results"] and not found["breaks"]
+    before = {**found, "choices": [], "breaks": [["SB0201", f"{script}:6", ""]]}
+    assert refusal(before, found) == "the sides are of two kinds at script.py:6"
+
+
+NOTHING: dict[str, Any] = {
+    **{"code": 0, "results": [], "said": "a\nb\n", "left": {}, "generators": ""},
+    **{"breaks": [["SB0201", "f.py:3", ""]], "recompiles": [], "choices": []},
+}
+
+
+@pytest.mark.parametrize(
+    ("after", "why"),
+    [
+        ({"breaks": []}, None),
+        ({}, "no more is captured"),
+        ({"breaks": [], "recompiles": [["SB0601", "f.py:3", ""]]}, "no more is captured"),
+        ({"breaks": [], "code": 1}, "the script ends otherwise"),
+        ({"breaks": [], "results": ["x"]}, "a compiled function gives something else"),
+        ({"breaks": [], "said": "a\nc\n"}, "the script prints something else: 'c' where it was 'b'"),
+        ({"breaks": [], "generators": "x"}, "random generators are used otherwise"),
+        ({"breaks": [], "left": {"x": ""}}, "the script leaves other values behind"),
+    ],
+)
+def test_a_patch_holds_if_all_is_the_same_and_more_is_captured(after: dict[str, Any], why: str | None) -> None:
+    assert refusal(NOTHING, {**NOTHING, **after}) == why
