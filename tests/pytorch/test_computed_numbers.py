@@ -155,3 +155,57 @@ def test_a_schedule_in_the_region_is_two_graphs():
         step(torch.ones(4))
         assert scheduler.get_last_lr()[0] == pytest.approx(0.05 * (1 + math.cos(math.pi * i / 20)), rel=1e-12)
     assert stator.stats().graphs == 2
+
+
+def padded(x, y):
+    rows = [x, y, x[1:]]
+    out = torch.zeros(3, max(row.size(0) for row in rows))
+    for i, row in enumerate(rows):
+        out[i, : row.size(0)] = row
+    return out
+
+
+EXTREMES = {
+    "the shorter": lambda x, y: x[: min(x.size(0), y.size(0))] * y[: min(y.size(0), x.size(0))],
+    "at most": lambda x, y: x[: min(x.size(0), 8)] * max(x.size(0), y.size(0), 5),
+    "the last": lambda x, y: x[max(0, x.size(0) - 8) :] * 2 + x[-min(8, x.size(0)) :].sum(),
+    "padded to": lambda x, y: torch.nn.functional.pad(x, (0, max([0, 16 - x.size(0)]))),
+    "the best": lambda x, y: x.topk(min(10, x.size(0)))[0],
+    "of a generator": padded,
+}
+
+
+CASES = [(name, backend) for name in EXTREMES for backend in ("eager", "aot_eager")] + [("at most", "inductor")]
+
+
+@pytest.mark.parametrize(("name", "backend"), CASES)
+def test_the_larger_of_two_sizes_is_no_branch(name, backend):
+    program = EXTREMES[name]
+    compiled = stator.compile(program, backend=backend)
+    for sizes in ((7, 5), (9, 12), (4, 3), (3, 14), (19, 6), (8, 8), (16, 17)):
+        results = []
+        for run in (program, compiled):
+            x, y = (torch.linspace(0, 1, n, requires_grad=True) for n in sizes)
+            z = run(x, y)
+            z.sum().backward()
+            results.append((z.detach(), x.grad, y.grad))
+        torch.testing.assert_close(results[1], results[0])
+    assert stator.stats().graphs == 2
+
+
+def test_the_larger_of_unlike_things_is_the_one_that_it_was():
+    def extremes(x, n, rate):
+        large = 2**70
+        return (
+            max(n, rate),
+            max(True, n),
+            min(n, 3.0, n),
+            max([n, large]),
+            max(n, 5, key=lambda v: -v),
+            min((), default=n),
+        )
+
+    compiled = stator.compile(extremes, backend="eager")
+    for n in (2, 3, 4, 1, 0, 9):
+        found = compiled(torch.ones(1), n, n - 0.5)
+        assert [*map(repr, found)] == [*map(repr, extremes(None, n, n - 0.5))]

@@ -55,10 +55,9 @@ class _Formula:
             return _shown(value)
         if value.source is not None:
             return self.name(value.source)
-        node = value._node
-        if node is None or node.op != "call_function":
+        node, values = value._node, self.recorder.nodes.values
+        if node is None or node.op != "call_function" or not all(operand in values for operand in node.all_input_nodes):
             return self.expression(value.number, value)
-        values = self.recorder.nodes.values
         return self.call(
             node.target, [values[arg] if isinstance(arg, torch.fx.Node) else Constant(arg) for arg in node.args]
         )
