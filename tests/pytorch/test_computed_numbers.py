@@ -95,3 +95,117 @@ def test_an_error_of_one_number_is_not_that_of_another(number, of_size):
             want = caught(torch.ones(n), n)
             got = compiled(torch.ones(n), n)
             assert type(got) is type(want) and got == want, (order, n)
+
+
+class Rate:
+    """A learning rate, and how it goes on."""
+
+    def __init__(self, rule):
+        self.rule, self.rate, self.steps = rule, 0.5, 1
+
+    def step(self, x):
+        y = x * self.rate
+        self.steps += 1
+        self.rate = self.rule(self.rate, self.steps)
+        return y
+
+
+RULES = {
+    "a quotient": lambda rate, steps: rate * (1 + 0.5 / (1.5 + (steps - 1) * 0.5)),
+    "a quotient that may fail": lambda rate, steps: rate / (steps - 8),
+    "a power": lambda rate, steps: rate * (1 - steps / 50) ** 0.9,
+    "a cosine": lambda rate, steps: 0.1 + (rate - 0.1) * (1 + math.cos(steps / 9)) / (1 + math.cos((steps - 1) / 9)),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("rule", RULES)
+def test_a_float_that_is_left_behind_is_no_constant_to_the_backend(rule, backend):
+    plain, traced = Rate(RULES[rule]), Rate(RULES[rule])
+    step = stator.compile(traced.step, backend=backend)
+    for _ in range(12):
+        outcomes = []
+        for run, state in ((plain.step, plain), (step, traced)):
+            x = torch.ones(3, requires_grad=True)
+            try:
+                y = run(x)
+                y.sum().backward()
+                outcomes.append((y.tolist(), x.grad.tolist(), state.rate, state.steps))
+            except ZeroDivisionError as e:
+                outcomes.append((str(e), state.rate, state.steps))
+        assert outcomes[0] == outcomes[1]
+    assert stator.stats().graphs <= 2 + rule.endswith("fail")
+
+
+def test_a_schedule_in_the_region_is_two_graphs():
+    weight = torch.ones(4, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=20)
+
+    @stator.compile(backend="aot_eager")
+    def step(x):
+        (weight * x).square().sum().backward()
+        with torch.no_grad():
+            weight.sub_(weight.grad * optimizer.param_groups[0]["lr"])
+        weight.grad = None
+        scheduler.step()
+
+    optimizer.step()
+    for i in range(1, 10):
+        step(torch.ones(4))
+        assert scheduler.get_last_lr()[0] == pytest.approx(0.05 * (1 + math.cos(math.pi * i / 20)), rel=1e-12)
+    assert stator.stats().graphs == 2
+
+
+def padded(x, y):
+    rows = [x, y, x[1:]]
+    out = torch.zeros(3, max(row.size(0) for row in rows))
+    for i, row in enumerate(rows):
+        out[i, : row.size(0)] = row
+    return out
+
+
+EXTREMES = {
+    "the shorter": lambda x, y: x[: min(x.size(0), y.size(0))] * y[: min(y.size(0), x.size(0))],
+    "at most": lambda x, y: x[: min(x.size(0), 8)] * max(x.size(0), y.size(0), 5),
+    "the last": lambda x, y: x[max(0, x.size(0) - 8) :] * 2 + x[-min(8, x.size(0)) :].sum(),
+    "padded to": lambda x, y: torch.nn.functional.pad(x, (0, max([0, 16 - x.size(0)]))),
+    "the best": lambda x, y: x.topk(min(10, x.size(0)))[0],
+    "of a generator": padded,
+}
+
+
+CASES = [(name, backend) for name in EXTREMES for backend in ("eager", "aot_eager")] + [("at most", "inductor")]
+
+
+@pytest.mark.parametrize(("name", "backend"), CASES)
+def test_the_larger_of_two_sizes_is_no_branch(name, backend):
+    program = EXTREMES[name]
+    compiled = stator.compile(program, backend=backend)
+    for sizes in ((7, 5), (9, 12), (4, 3), (3, 14), (19, 6), (8, 8), (16, 17)):
+        results = []
+        for run in (program, compiled):
+            x, y = (torch.linspace(0, 1, n, requires_grad=True) for n in sizes)
+            z = run(x, y)
+            z.sum().backward()
+            results.append((z.detach(), x.grad, y.grad))
+        torch.testing.assert_close(results[1], results[0])
+    assert stator.stats().graphs == 2
+
+
+def test_the_larger_of_unlike_things_is_the_one_that_it_was():
+    def extremes(x, n, rate):
+        large = 2**70
+        return (
+            max(n, rate),
+            max(True, n),
+            min(n, 3.0, n),
+            max([n, large]),
+            max(n, 5, key=lambda v: -v),
+            min((), default=n),
+        )
+
+    compiled = stator.compile(extremes, backend="eager")
+    for n in (2, 3, 4, 1, 0, 9):
+        found = compiled(torch.ones(1), n, n - 0.5)
+        assert [*map(repr, found)] == [*map(repr, extremes(None, n, n - 0.5))]

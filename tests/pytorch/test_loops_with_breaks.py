@@ -379,3 +379,64 @@ def test_an_item_that_is_the_program_s_own_elsewhere():
         held = []
         items = [held if same else []]
         assert compiled(iter(items), held) == (same, int(same))
+
+
+def breaks_at_once(x, n):
+    for i in range(n):
+        x = x * 2 + i
+        stator.graph_break()
+    return x
+
+
+def breaks_in_the_second_round(x, n):
+    for i, j in zip(range(n), range(1, n + 1)):
+        if i:
+            stator.graph_break()
+        x = x * j + i
+    return x
+
+
+def breaks_over_rows(x, n):
+    total = 0
+    for i in range(x.size(0)):
+        total = total + x[i] * n
+        stator.graph_break()
+    return total
+
+
+def goes_on_later(x, n):
+    rest = iter(range(n))
+    first = next(rest, 0)
+    stator.graph_break()
+    return x + first, next(rest)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("form", [breaks_at_once, breaks_in_the_second_round, breaks_over_rows, goes_on_later])
+def test_a_loop_over_a_range_that_varies_is_compiled_for_all_its_lengths(form, backend):
+    stator.reset()
+    before, counts = stator.stats().graphs, []
+    compiled = stator.compile(form, backend=backend)
+    for n in (5, 7, 3, 9, 12, 6):
+        x = torch.ones(n, 4)
+        torch.testing.assert_close(compiled(x, n), form(x, n), rtol=0, atol=0)
+        counts.append(stator.stats().graphs - before)
+    assert counts[1:] == [counts[1]] * 5, counts
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_first_rounds_of_a_range_that_varies_are_each_asked_for(backend):
+    def rounds(x, n):
+        rest = iter(range(1, n))
+        return [x * i for i in rest], next(rest, None), list(range(n)), [*range(n, 7)], sum(range(n))
+
+    def kept(x, n):
+        rest = iter(range(n))
+        next(rest, None)
+        return x + n, rest, rest.__length_hint__()
+
+    compiled, kept_compiled = stator.compile(rounds, backend=backend), stator.compile(kept, backend=backend)
+    for n in (3, 5, 1, 0, 2, 4, 6, 9, -1):
+        assert str(compiled(torch.ones(2), n)) == str(rounds(torch.ones(2), n))
+        for (x, rest, hint), run in ((kept_compiled(torch.ones(2), n), True), (kept(torch.ones(2), n), False)):
+            assert (x.tolist(), list(rest), hint) == ([1 + n] * 2, list(range(1, n)), max(n - 1, 0)), (n, run)

@@ -272,3 +272,68 @@ def test_hooks_of_equal_code_are_entries_of_one() -> None:
         assert torch.equal(result, expected)
         assert torch.equal(*(torch.autograd.grad(y.sum(), x)[0] for y in (result, expected)))
         assert stator.stats().graphs <= (5 if n == 2 else 9)
+
+
+def stored(d, i, x):
+    if i not in d:
+        d[i] = x
+    else:
+        d[i] = d[i] + x
+    return d[i] * 2
+
+
+def stored_twice(d, i, x):
+    d[i] = x
+    d[i] = d[i] + 1
+    return d.get(i), i in d
+
+
+def stored_beside_another(d, i, x):
+    before = d.get(0)
+    d[i] = x
+    return before, d.get(0), d[i + 1] if i + 1 in d else None
+
+
+def stored_and_counted(d, i, x):
+    d[i] = x
+    return len(d), list(d)
+
+
+def stored_and_removed(d, i, x):
+    d[i] = x
+    found = d.pop(i)
+    d.setdefault(i + 2, found)
+    return found
+
+
+def stored_by_name(d, i, x):
+    d["last"] = i
+    d[i] = x
+    d["last"] = d[i] + i
+    return d["last"]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize(
+    ("program", "graphs"),
+    [
+        (stored, 5),
+        (stored_twice, 3),
+        (stored_beside_another, None),
+        (stored_and_counted, None),
+        (stored_and_removed, None),
+        (stored_by_name, None),
+    ],
+)
+@pytest.mark.parametrize("kind", [dict, OrderedDict, lambda: defaultdict(list)])
+def test_what_is_stored_under_a_number_that_varies(kind, program, graphs, backend):
+    stator.reset()
+    before = stator.stats().graphs
+    compiled = stator.compile(program, backend=backend, recompile_limit=100)
+    plain, traced = kind(), kind()
+    for step, i in enumerate([1, 2, 3, 0, 1, 2, 3, 0, 7, 5, 5, 4]):
+        x = torch.full((3,), 1.0 + step)
+        want, got = program(plain, i, x), compiled(traced, i, x)
+        assert str(want) == str(got), i
+        assert str(list(plain.items())) == str(list(traced.items())), i
+    assert graphs is None or stator.stats().graphs - before <= graphs

@@ -77,6 +77,8 @@ DECIDERS: list[Callable[[Trace, Value], Host]] = []
 #: layers above may know what a pure function will give for a value that nobody knows, and guard or assert that it does:
 #: (trace, function, value, more arguments) → its result, or None
 OUTCOME_HOOKS: list[Callable[[Trace, HostCallable, Value, tuple[Host, ...]], Host]] = []
+#: asked for `max` (">") or `min` ("<") of an item and the best so far; None where these are compared
+EXTREME_HOOKS: list[Callable[[Space, str, Value, Value], Value | None]] = []
 
 _KEEP: list[Host] = []
 

@@ -124,7 +124,7 @@ class Table:
 
     def _grounded(self, space: Space, key: Host) -> Host:
         """The key as the keys of an existing dict are compared with it."""
-        if type(key) is SymbolKey:
+        if type(key) is SymbolKey or any(type(other) is SymbolKey for other in self.overlay):
             self.finish(space)
         elif self.host is not None and dict.__len__(self.host):
             key = grounded(space, key)
@@ -132,6 +132,8 @@ class Table:
 
     def locate(self, space: Space, key: Host) -> Entry | None:
         """The entry under a key (from `space.key`), or None."""
+        if self.overlay and self._waits_alone(key):
+            return next(iter(self.overlay.values()))
         key = self._grounded(space, key)
         if self.complete:
             return self.entries.get(key)
@@ -140,6 +142,12 @@ class Table:
             if entry is not None:
                 return entry if entry.item is not None else None
         return self.original(space, key)
+
+    def _waits_alone(self, key: Host) -> bool:
+        """Whether the key is a number that varies, and nothing is written to an existing dict but under it."""
+        if type(key) is not SymbolKey or self.complete or not self._asks_quietly():
+            return False
+        return all(type(other) is SymbolKey and other.value is key.value for other in self.overlay)
 
     def _overlaid(self, space: Space, key: Host) -> Entry | None:
         if not self._direct(key):
@@ -182,7 +190,7 @@ class Table:
         assert self.host is not None
         gone: list[Host] = []
         for key, entry in self.overlay.items():
-            host_key = key.anchor if type(key) is IdentityKey else key
+            host_key = key.anchor if type(key) is IdentityKey else key.now if type(key) is SymbolKey else key
             kept = [] if entry.item is None else [entry.key, entry.item]
             gone += missing([host_key, dict_get(self.host, host_key)], kept)
         return [host for host in hosts if any(host is other for other in gone)]
@@ -194,6 +202,10 @@ class Table:
                 return False
         elif not is_plain(key) and not isinstance(key, type):
             return False
+        return self._asks_quietly()
+
+    def _asks_quietly(self) -> bool:
+        """Whether no key of the existing dict runs code of the program's when another is compared with it."""
         if self._quiet is None:
             assert self.host is not None
             self._quiet = all(map(_is_quiet, set(map(type, dict_keys(self.host)))))
@@ -291,6 +303,9 @@ class Table:
 
     def put(self, space: Space, key: Host, key_value: Value, item: Value) -> None:
         """`d[key] = item`."""
+        if self._waits_alone(key):
+            self._put_overlay(next(iter(self.overlay), key), key_value, item)
+            return
         key = self._grounded(space, key)
         if self.source is not None and type(key) is str:
             space.trace.effects.assigned[self.item_source(key)] = item

@@ -18,6 +18,8 @@ from stator.space.value import Constant, Value
 __all__ = ["RangeIterator", "RangeValue"]
 
 _ONE, _ZERO = Constant(1), Constant(0)
+#: of ranges that go further CPython has iterators of another type
+_LONG = 1 << 62
 
 
 @models(range)
@@ -57,6 +59,12 @@ class RangeValue(Value):
         if step == 0:
             raise space.error(ValueError, "range() arg 3 must not be zero")
         return range(start, stop, step)
+
+    def is_counting(self) -> bool:
+        """Whether it goes up by one, between numbers that are known in this call and small."""
+        start, stop, step = self.parts.values()
+        nows = [part.host if part.constant else part.number_now() for part in (start, stop)]
+        return step.constant and step.host == 1 and all(now is not None and -_LONG < now < _LONG for now in nows)
 
     def reconstruct(self, writer: Writer) -> str:
         parts = ", ".join(writer.expr(part) for part in self.parts.values())
@@ -107,6 +115,9 @@ for _host in (*_SEARCHES, *_COMPARISONS, *(range.__dict__[name] for name in _OTH
 
 @builtin(range.__iter__)
 def range_iter(space: Space, value: Value, /) -> Value:
+    value = value.force()
+    if isinstance(value, RangeValue) and value.is_counting():
+        return OpenRangeIterator.of(_ITERATOR, whole=value, index=0, opened=False)
     return RangeIterator(_concrete(space, value).as_host(space))
 
 
@@ -130,13 +141,21 @@ def first_of(iterator: Host) -> int:
     return rest_of(iterator)[0]
 
 
+def is_at_end(iterator: Host) -> bool:
+    """Whether a range iterator has nothing to give."""
+    return not rest_of(iterator)
+
+
 def _length(numbers: range) -> int:
     """`len(numbers)`, of however many."""
     span, step = numbers.stop - numbers.start, numbers.step
     return max(-(-span // step), 0)
 
 
-@iterator_type(type(iter(range(0))), type(iter(range(1 << 70))))
+_ITERATOR = type(iter(range(0)))
+
+
+@iterator_type(_ITERATOR, type(iter(range(1 << 70))))
 class RangeIterator(IteratorValue):
     """An iterator over a range."""
 
@@ -166,6 +185,12 @@ class RangeIterator(IteratorValue):
         self.index = 1
         return self.give_first(space, rest_of, first_of)
 
+    def ends(self, space: Space) -> bool:
+        if self.index or not is_at_end(self.host) or not self.note_end(space, is_at_end):
+            return False
+        self.index, self.opened = 1, False  # who asks for more than its end is told where it stands
+        return True
+
     def look_into(self, space: Space) -> None:
         assert self.source is not None
         self.numbers = rest_of(self.host)
@@ -186,6 +211,7 @@ class RangeIterator(IteratorValue):
 
     def restore(self, space: Space, state: Value) -> None:
         """Set the position: from the first number on in 3.11, from the present one on later."""
+        self.open(space)
         if self.source is not None or type(iter(self.numbers)) is not self.cls:
             raise self.without_state()
         host, position = self._host(), space.sample(state)
@@ -209,4 +235,34 @@ class RangeIterator(IteratorValue):
         name = writer.assign("numbers", f"{writer.const(iter)}({self.numbers!r})")
         if self.index:
             writer.line(f"{name}.__setstate__({self.index})")
+        return name
+
+
+class OpenRangeIterator(RangeIterator):
+    """An iterator over a range whose ends are symbols: a loop that breaks in an early round needs not know the last."""
+
+    __slots__ = ("whole",)
+    whole: RangeValue
+    #: the rounds of which each is asked for alone
+    alone: ClassVar[int] = 3
+
+    def _first(self, space: Space) -> tuple[Value | None, bool]:
+        if self.opened or self.index == self.alone:
+            self.open(space)
+            return None, False
+        start, stop, _ = self.whole.parts.values()
+        number = space.binary("+", start, Constant(self.index)) if self.index else start
+        if not space.truth(space.compare("<", number, stop)):
+            return None, True
+        self.index += 1
+        return number, True
+
+    def look_into(self, space: Space) -> None:
+        self.numbers = self.whole.concrete(space)
+
+    def rebuilt(self, writer: Writer) -> str:
+        if self.opened:
+            return super().rebuilt(writer)
+        name = writer.assign("numbers", f"{writer.const(iter)}({writer.expr(self.whole)})")
+        writer.line(f"{name}.__setstate__({self.index})")
         return name

@@ -17,7 +17,7 @@ from stator.space.attributes import MISSING
 from stator.space.host_types import Host
 from stator.space.identity.aliasing import InternedTexts
 from stator.space.operands import bool_value, call_slot, check_kind, hooked, known_host, literal
-from stator.space.protocol import NONE, builtin
+from stator.space.protocol import EXTREME_HOOKS, NONE, builtin
 from stator.space.space import Space
 from stator.space.value import NULL, Constant, Raised, Unsupported, Value
 
@@ -151,6 +151,12 @@ def _extreme(host: Host, symbol: str) -> None:
         best = best_key = None
         for item in items:
             item_key = item if key.is_none() else space.call(key, [item], {})
+            if best is not None and key.is_none():
+                answers = [hook(space, symbol, item.force(), best.force()) for hook in EXTREME_HOOKS]
+                better = next((answer for answer in answers if answer is not None), None)
+                if better is not None:
+                    best = best_key = better
+                    continue
             if best_key is None or space.truth(space.compare(symbol, item_key, best_key)):
                 best, best_key = item, item_key
         if best is not None:

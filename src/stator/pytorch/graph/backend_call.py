@@ -37,15 +37,16 @@ def _compiled_in_context(
     recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue], backend: Function, examples: list[object]
 ) -> tuple[Function, Context]:
     """What the backend makes of the graph, and the TracingContext it was called in."""
-    with sources_go_with(gm), in_context(recorder, gm, inputs) as context:
+    recorder.shapes.offer_floats()
+    try:
         try:
-            return backend(gm, examples), context
+            with sources_go_with(gm), in_context(recorder, gm, inputs) as context:
+                return backend(gm, examples), context
         except Exception as e:
             if type(e).__name__ != "TensorifyScalarRestartAnalysis":
                 raise
             recorder.shapes.need_floats()
-    # AOTAutograd has tried with the elements of tensors as symbols, and has noted that it must do without them.
-    try:
+        # AOTAutograd has tried with the elements of tensors as symbols, and has noted that it must do without them.
         with sources_go_with(gm), in_context(recorder, gm, inputs) as context:
             return backend(gm, examples), context
     finally:

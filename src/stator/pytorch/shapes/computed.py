@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -56,10 +55,9 @@ class _Formula:
             return _shown(value)
         if value.source is not None:
             return self.name(value.source)
-        node = value._node
-        if node is None or node.op != "call_function":
+        node, values = value._node, self.recorder.nodes.values
+        if node is None or node.op != "call_function" or not all(operand in values for operand in node.all_input_nodes):
             return self.expression(value.number, value)
-        values = self.recorder.nodes.values
         return self.call(
             node.target, [values[arg] if isinstance(arg, torch.fx.Node) else Constant(arg) for arg in node.args]
         )
@@ -152,28 +150,14 @@ def _finds(read: Function) -> Function:
     return finds
 
 
-def made_again(recorder: Recorder, value: Value) -> tuple[Function, tuple[Source, ...]] | None:
-    """What computes a number, and the sources of those that it is to be given; None for what only the graph knows, and
-    where it may fail: the effects before it would be lost."""
+def made_again(recorder: Recorder, value: Value) -> Source | None:
+    """Where a number is that existing ones give, before the graph runs; None for what only the graph knows."""
     formula = _Formula(recorder)
     try:
-        return formula.over(formula.number(value)) if _cannot_fail(recorder, value) else None
+        compute, sources = formula.over(formula.number(value))
     except NotKnown:
         return None
-
-
-def _cannot_fail(recorder: Recorder, value: Any) -> bool:
-    """Whether the arithmetic that gives a number gives one for all operands."""
-    node = value._node if value.symbolic and value.source is None else None
-    if node is None:
-        return True
-    divides = node.target is operator.truediv and type(node.args[1]) in (int, float) and node.args[1] != 0
-    if not divides and node.target not in _TOTAL:
-        return False
-    return all(_cannot_fail(recorder, recorder.nodes.values[operand]) for operand in node.all_input_nodes)
-
-
-_TOTAL = (operator.add, operator.sub, operator.mul, operator.neg, operator.abs, torch.sym_float)
+    return CallSource(compute, sources[0], "number", *sources[1:])
 
 
 def computed_number(space: Space, result: Host, sources: list[Source], compute: Function, text: str) -> Value | None:

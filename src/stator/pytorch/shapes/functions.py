@@ -6,16 +6,14 @@ number is known only when the graph runs. Where it stands for a size they answer
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import torch
 
-from stator.pytorch.nesting import is_sequence
 from stator.pytorch.shapes.assertions import Assertions
 from stator.pytorch.shapes.symbols import SymValue, compute, decide
 from stator.pytorch.tensors.recording import record_function, record_method
-from stator.space.protocol import FALSE, HANDLERS, TRUE, Handler, register
+from stator.space.protocol import EXTREME_HOOKS, FALSE, TRUE, Handler
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -110,34 +108,18 @@ def _is_number(value: Value) -> bool:
     return value.symbolic or (type(value) is Constant and value.cls in (int, float, bool))
 
 
-def _extreme(host: Host, function: Function) -> Handler:
-    """The model of `max` or `min`, which compares numbers known when the graph runs without a branch.
-
-    They are all integers or all floats: of the graph nobody learns which of them it is, and so of which type.
-    """
-    otherwise = HANDLERS[id(host)]
-    comparison = "gt" if host is max else "lt"
-
-    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-        values = [arg.force() for arg in args]
-        if len(values) == 1 and is_sequence(values[0]):
-            values = [value.force() for value in space.unpack(values[0])]
-        classes = {value.cls for value in values}
-        if kwargs or not any(map(_is_open, values)) or not all(map(_is_number, values)) or len(classes) > 1:
-            return otherwise(space, args, kwargs)
-        if classes == {int}:
-            return functools.reduce(lambda best, value: compute(space, function, [best, value]).force(), values)
-        if classes == {float}:
-            return functools.reduce(lambda best, value: _better(space, best, value, comparison), values)
-        return otherwise(space, args, kwargs)
-
-    return handler
-
-
-def _better(space: Space, best: Value, value: Value, comparison: str) -> Value:
-    """The better of two floats, by an operation on tensors: of NaN, symbols know less than Python does."""
-    tensors = [record_function(space, torch.scalar_tensor, number, dtype=torch.float64) for number in (value, best)]
-    condition = record_method(space, comparison, *tensors)
+def _better(space: Space, symbol: str, item: Value, best: Value) -> Value | None:
+    """The better of two numbers that are integers both or floats both, without a branch: a size has no other entry
+    for it, and of one that only the graph knows nobody could learn which of the two it is, and so of which type."""
+    if item.cls is not best.cls or not (item.symbolic or best.symbolic) or not (_is_number(item) and _is_number(best)):
+        return None
+    if item.cls is int:
+        return compute(space, torch.sym_max if symbol == ">" else torch.sym_min, [best, item]).force()
+    if item.cls is not float or not (_is_open(item) or _is_open(best)):
+        return None
+    # by an operation on tensors: of NaN, symbols know less than Python does
+    tensors = [record_function(space, torch.scalar_tensor, number, dtype=torch.float64) for number in (item, best)]
+    condition = record_method(space, "gt" if symbol == ">" else "lt", *tensors)
     chosen = record_method(space, "where", tensors[0], condition, tensors[1])
     return space.call(space.getattr(chosen, "item"), [], {}).force()
 
@@ -162,6 +144,5 @@ _MODELS: dict[str, dict[str, Handler]] = {
 
 
 def install() -> None:
-    """Register the models of builtin functions."""
-    register(max, _extreme(max, torch.sym_max))
-    register(min, _extreme(min, torch.sym_min))
+    """Register the hook."""
+    EXTREME_HOOKS.append(_better)

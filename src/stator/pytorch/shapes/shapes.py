@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,7 @@ class Shapes:
         #: what produce_guards is to look at: (fake tensor or symbolic number, origin, context)
         self._tracked: list[tuple[FakeOperand, Origin, SymbolicContext | None]] = []
         self._assumed = Assumed(self.source_of)
-        self._boxes: list[TensorValue] = []
+        self._boxes: dict[SymValue, TensorValue] = {}
         self.symbols: dict[sympy.Symbol, SymValue] = {}
         #: numbers read from the frame, by their sources; and elements of tensors, by what tells which
         self.numbers: dict[Source, SymValue] = {}
@@ -227,7 +228,7 @@ class Shapes:
         made.host = boxed(value.number.node.hint)
         self._contexts[id(made)] = self._contexts[id(value)]
         self._origins[id(made)] = self._contexts[id(value)].tensor_source
-        self._boxes.append(made)
+        self._boxes[value] = made
         return made
 
     def binders(self, inputs: list[GraphValue]) -> list[SymValue]:
@@ -258,19 +259,34 @@ class Shapes:
         if fixed:
             raise dynamism.fixed(self.recorder.trace, [(size.base.expr(), size.index) for size in fixed])
 
+    def offer_floats(self) -> None:
+        """AOTAutograd is to make tensors of the floats that are inputs; of those that only generated code needs it
+        would find that it cannot, and give up."""
+        if "torch._dynamo" in sys.modules:
+            for symbol, value in self.symbols.items():
+                if value.cls is float and not self._is_input(value):
+                    internals.TensorifyState.specialize(str(symbol))
+
     def need_floats(self) -> None:
         """AOTAutograd has found floats that it cannot make tensors of: trace again, with these as numbers for ever."""
         unfit = [
-            value for symbol, value in self.symbols.items() if internals.TensorifyState.should_specialize(str(symbol))
+            value.source.expr()
+            for symbol, value in self.symbols.items()
+            if internals.TensorifyState.should_specialize(str(symbol)) and value.source and self._is_input(value)
         ]
         if unfit:
-            internals.TensorifyState.clear()
-            raise dynamism.fixed_numbers(self.recorder.trace, [v.source.expr() for v in unfit if v.source])
+            raise dynamism.fixed_numbers(self.recorder.trace, unfit)
+
+    def _is_input(self, value: SymValue) -> bool:
+        """Whether the graph is given a float."""
+        box = self._boxes.get(value)
+        return box is not None and box._node is not None
 
     @staticmethod
     def forget_floats() -> None:
-        """Forget what AOTAutograd has noted about floats: it knows them by names that other traces use as well."""
-        internals.TensorifyState.clear()
+        """Forget what AOTAutograd was told or has noted: it knows floats by names that other traces use as well."""
+        if "torch._dynamo" in sys.modules:
+            internals.TensorifyState.clear()
 
     def bindings(self, result: Nested, function: Function) -> object:
         """Where in the result of an operation the symbols are found that are known only when it runs."""

@@ -110,10 +110,7 @@ class SymValue(Value):
         if self.source is not None:
             return writer.source(self.source)
         made = made_again(self.recorder, self) if self.cls is float else None  # backends know floats for good only
-        if made is None:
-            return writer.graph_output(self)
-        function, sources = made
-        return writer.assign("number", f"{writer.const(function)}({', '.join(map(writer.source, sources))})")
+        return writer.graph_output(self) if made is None else writer.source(made)
 
 
 def decide(trace: Trace, value: Value) -> Host:

@@ -61,16 +61,16 @@ class SymbolKey:
     A host dict compares it only with keys of the same hash: `told_apart` compares it with the others.
     """
 
-    __slots__ = ("_hash", "space", "value")
+    __slots__ = ("now", "space", "value")
 
     def __init__(self, space: Space, value: Value, now: int) -> None:
         space.trace.extension(_Unlike).vary = True
         self.space = space
         self.value = value
-        self._hash = hash(now)
+        self.now = now
 
     def __hash__(self) -> int:
-        return self._hash
+        return hash(self.now)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not SymbolKey and type(other) not in _NUMBERS:
