@@ -289,4 +289,6 @@ def _as_int(value: SymValue) -> int | None:
 def _is_torchs(function: Function) -> bool:
     """Whether a function is torch's own: one of a library, or of the program, might show how often it is called."""
     module = getattr(function, "__module__", None) or "torch"
+    if function is getattr:  # `x.mT` of a tensor: other attributes are no operations
+        return True
     return module == "torch._ops.aten" or (module.split(".")[0] in _PURE and not module.startswith("torch._ops"))
