@@ -171,3 +171,12 @@ def test_a_loss_that_reads_lengths_is_in_the_graph():
     compiled = stator.compile(f, backend="aot_eager")
     torch.testing.assert_close(compiled(x), f(x))
     assert stator.stats().graph_breaks == 0
+
+
+def test_an_operator_that_is_looked_up_while_tracing_is_compiled_once():
+    LIBRARY.define("looked_up(Tensor x) -> Tensor")
+    LIBRARY.impl("looked_up", lambda x: x * 3, "CompositeExplicitAutograd")
+    backend = stator.testing.CountingBackend()
+    compiled = stator.compile(lambda x: torch.ops.stator_tests.looked_up.default(x) + 1, backend=backend)
+    assert torch.equal(compiled(torch.ones(3)), torch.full((3,), 4.0))
+    assert len(backend.graphs) == 1

@@ -106,12 +106,77 @@ def test_floats_that_an_object_holds_are_guarded(program: Any, backend: str) -> 
     assert stator.stats().graphs <= 9
 
 
-@pytest.mark.parametrize("program", [passed, written])
-def test_floats_that_are_passed_or_written_are_not(program: Any) -> None:
+def test_floats_that_are_passed_are_not() -> None:
     solver, other = Solver(), Solver()
-    compiled = stator.compile(program, backend="eager")
+    compiled = stator.compile(passed, backend="eager")
     for factor in (1, -1, 1):
-        assert torch.equal(compiled(solver, factor * torch.ones(3)), program(other, factor * torch.ones(3)))
+        assert torch.equal(compiled(solver, factor * torch.ones(3)), passed(other, factor * torch.ones(3)))
+    assert {b.code for b in stator.stats().breaks} == {"SB0201"}
+
+
+class Counter:
+    """What steps count in: the tensors are written before the program branches on them."""
+
+    def __init__(self) -> None:
+        self.step = torch.tensor(1.0)
+        self.counts = torch.zeros(4)
+        self.of_step = self.counts[1:2]
+
+
+def counted_before(counter: Counter, x: Any) -> Any:
+    counter.step += 1
+    return x * 2 if counter.step > 5 else x + 1
+
+
+def number_counted_before(counter: Counter, x: Any) -> Any:
+    before = counter.step * 2
+    torch._foreach_add_([counter.step, counter.counts], 1)
+    return x * 2 if before.item() + counter.step.item() > 12 else x + counter.counts.sum()
+
+
+def counted_in_a_view(counter: Counter, x: Any) -> Any:
+    counter.counts[1:].add_(counter.step)
+    counter.counts.view(2, 2)[1] *= 2
+    return x * 2 if counter.counts.sum() > 90 else x + 1
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("program", [written, counted_before, number_counted_before, counted_in_a_view])
+def test_what_has_been_written_before_is_guarded(program: Any, backend: str) -> None:
+    made = Solver if program is written else Counter
+    one, other = made(), made()
+    compiled = stator.compile(program, backend=backend)
+    for n in (3, 3, 5, 7, 7, 7):
+        assert torch.equal(compiled(one, torch.ones(n)), program(other, torch.ones(n)))
+        assert torch.equal(one.step, other.step)
+        assert program is written or torch.equal(one.counts, other.counts)  # type: ignore[union-attr]
+        if n < 7:
+            assert stator.stats().breaks == ()
+    assert stator.stats().graphs <= 6
+
+
+def another_view_written(counter: Counter, x: Any) -> Any:
+    counter.counts.add_(1)
+    return x * 2 if counter.of_step > 3 else x + 1
+
+
+def written_through_another_view(counter: Counter, x: Any) -> Any:
+    counter.of_step.add_(1)
+    return x * 2 if counter.counts.sum() > 3 else x + 1
+
+
+def more_of_the_memory(counter: Counter, x: Any) -> Any:
+    counter.of_step.add_(1)
+    return x * 2 if counter.of_step.as_strided((2,), (1,), 0).sum() > 3 else x + 1
+
+
+@pytest.mark.parametrize("program", [another_view_written, written_through_another_view, more_of_the_memory])
+def test_what_has_been_written_in_the_same_memory_is_as_in_eager(program: Any) -> None:
+    one, other = Counter(), Counter()
+    compiled = stator.compile(program, backend="eager")
+    for _ in range(6):
+        assert torch.equal(compiled(one, torch.ones(3)), program(other, torch.ones(3)))
+        assert torch.equal(one.counts, other.counts)
     assert {b.code for b in stator.stats().breaks} == {"SB0201"}
 
 

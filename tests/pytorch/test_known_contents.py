@@ -136,3 +136,17 @@ def test_what_changes_breaks(program: Any, backend: str) -> None:
     stats = stator.stats()
     assert [b.code for b in stats.breaks] == ["SB0201"]
     assert stats.graphs <= 4
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_attributes_that_are_views_are_known(backend: str) -> None:
+    def program(x: Any) -> Any:
+        matrix = torch.eye(3) * 2
+        return x + 1 if torch.isclose(matrix, matrix.mT).all() and matrix.data.T[0, 0] == 2 else x
+
+    def scored(x: Any) -> Any:
+        normal = torch.distributions.MultivariateNormal(torch.zeros(3), covariance_matrix=torch.eye(3) * 2)
+        return normal.log_prob(x[:, None].expand(-1, 3))
+
+    for each in (program, scored):
+        alike(lambda each=each: (each, []), vector, backend=backend, breaks=0)  # type: ignore[misc]

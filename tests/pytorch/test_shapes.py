@@ -571,3 +571,22 @@ def test_writes_beneath_tensors_of_symbolic_sizes_are_refused_where_eager_does(
             assert "memory" in str(error)
         else:
             assert_same(compiled(make(n)), want, str(n))
+
+
+@pytest.mark.parametrize(
+    "index", [(slice(None), 0), (slice(None), slice(None, None, 3)), (..., -1), 0, (0, 1)], ids=str
+)
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_part_is_written_in_place_at_sizes_that_vary(index: Any, backend: str) -> None:
+    """`y[0] += 1` writes a view, and then assigns it to itself."""
+
+    def fn(a: Any) -> Any:
+        y = a * 2
+        y[index] += 1
+        y[index] *= a[index]
+        return y
+
+    compiled = stator.compile(fn, backend=backend, fullgraph=True)
+    for args in rows(3, 5, 7):
+        assert_same(compiled(*args), fn(*args), str(index))
+    assert stator.stats().graphs == 2

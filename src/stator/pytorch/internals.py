@@ -288,6 +288,12 @@ _FUNCTIONS = {
     ),
     "is_all_true": Name("torch._is_all_true", FUNCTION, "a call that is modelled"),
     "is_any_true": Name("torch._is_any_true", FUNCTION, "a call that is modelled"),
+    "NodeBase": Name(
+        "torch._C._NodeBase", CLASS, "a node of torch.fx, as its C code sees it", has=("_next", "_prev", "_erased")
+    ),
+    "NodeIter": Name("torch._C._NodeIter", CLASS, "the iterator over a torch.fx graph, which is traced"),
+    "fx_map_arg": Name("torch._C._fx_map_arg", FUNCTION, "a call that is traced, of torch.fx.Interpreter"),
+    "fx_map_all": Name("torch._C._fx_map_aggregate", FUNCTION, "a call that is traced, of torch.fx.Interpreter"),
     "without_dynamo": Name("torch._disable_dynamo", FUNCTION, "functions that wear it are traced through", takes=1),
     "log_api_usage_once": Name("torch._C._log_api_usage_once", FUNCTION, "a call that is left out"),
     "privateuse1_name": Name("torch._C._get_privateuse1_backend_name", FUNCTION, "a call that is modelled"),

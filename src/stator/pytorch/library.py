@@ -14,7 +14,10 @@ from stator.space.rare import announce
 __all__ = ["install"]
 
 #: file → what it is about, if not for which it is not imported (see `stator.space.rare`)
-_RARE = {"distributed.placements": "torch.distributed.tensor.placement_types"}
+_RARE = {
+    "distributed.placements": "torch.distributed.tensor.placement_types",
+    "modules.fx_graphs": "torch._C._NodeIter torch._C._fx_map_arg torch._C._fx_map_aggregate",
+}
 
 #: package → its files that register models, each in its `install()`
 _PARTS = {

@@ -114,14 +114,16 @@ def agree(
     alike = functools.partial(_alike, value_of)
     return (
         (observed.random, observed.effectful, observed.rigid) == (expected.random, expected.effectful, expected.rigid)
-        and _written(observed, operands) == _written(expected, numbers)
+        and _written(observed, operands, operands) == _written(expected, numbers, operands)
         and alike(observed.result, expected.result)
         and all(map(alike, operands, numbers))
     )
 
 
-def _written(observed: OpObservation, operands: list[FakeOperand]) -> list[bool]:
-    return [storage_of(tensor) in observed.written for tensor in tensors_in(operands)]
+def _written(observed: OpObservation, operands: list[FakeOperand], named: list[FakeOperand]) -> set[int]:
+    """The memory that was written, as that of `named`: the numbers' own tensors are apart, `y[0] += 1` has a view."""
+    pairs = zip(tensors_in(operands), tensors_in(named), strict=True)
+    return {storage_of(name) for tensor, name in pairs if storage_of(tensor) in observed.written}
 
 
 def _alike(value_of: Valued, found: Nested, expected: Nested) -> bool:

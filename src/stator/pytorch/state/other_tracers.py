@@ -14,6 +14,7 @@ from stator import errors
 from stator._core import Compiled, are_overrides_off, set_other_tracer, set_symbolic_flag, show_as
 from stator.interp import policy
 from stator.pytorch import internals
+from stator.pytorch.state import compiled_inside
 from stator.pytorch.state.function_modes import active
 from stator.space.protocol import INTERCEPTS, NONE, Handler, TailCall
 from stator.space.value import Unsupported, Value
@@ -57,6 +58,8 @@ def _intercept(host: Host) -> Handler | None:
     """A function that torch has compiled is traced through; a call of a tracer breaks the graph, once."""
     if _is_compiled_by_torch(host):
         return lambda space, args, kwargs: TailCall(space.existing(innermost(host)), args, kwargs)
+    if (host.__module__, host.__qualname__) in _COMPILERS:
+        return compiled_inside.handler(host)
     if (host.__module__, host.__qualname__) in _TRACERS:
         return _refuse_tracer(host)
     if host.__module__ == "torch._dynamo.mutation_guard" and host.__qualname__ in _TAGS_OF_MODULES:
@@ -74,6 +77,7 @@ def _refuse_tracer(host: Host) -> Handler:
 
 #: what notes it: a class method, since 2.15 the method of a class with one instance
 _TAGS_OF_MODULES = ("GenerationTracker.tag", "_GenerationTracker.tag")
+_COMPILERS = {("torch", "compile"), ("stator.api.compile", "compile")}
 #: what begins a trace, or makes a compiled callable, of another tracer
 _TRACERS = {
     *((module, "export") for module in ("torch.export", "torch.export._trace", "torch._dynamo.eval_frame")),
@@ -81,7 +85,6 @@ _TRACERS = {
     *(("torch.fx.experimental.proxy_tensor", f"_MakefxTracer.{name}") for name in ("trace", "trace_subgraph")),
     *(("torch.jit._trace", name) for name in ("trace", "trace_module")),
     *(("torch.jit._script", name) for name in ("script", "script_method")),
-    ("torch", "compile"),
     ("torch._dynamo.eval_frame", "_optimize"),
     ("torch._dynamo.eval_frame", "explain"),
     ("torch._functorch.aot_autograd", "aot_function"),

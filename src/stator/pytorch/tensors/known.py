@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from stator.pytorch.shapes.symbols import SymValue
     from stator.space.value import Value
 
-__all__ = ["contents", "is_unwritten", "learn_sizes"]
+__all__ = ["contents", "is_unwritten", "is_written_alone", "learn_sizes"]
 
 #: operations, and elements of a tensor, that are worth computing while tracing
 _MOST = 256, 1 << 20
@@ -88,10 +88,15 @@ class _Members:
 
 def is_unwritten(recorder: Recorder, value: TensorValue) -> bool:
     """Whether an existing tensor still is the tensor it was, and nothing in its memory has been written."""
+    return value.root not in recorder.effects.rewritten and is_written_alone(recorder, value)
+
+
+def is_written_alone(recorder: Recorder, value: TensorValue) -> bool:
+    """The same but for writes to the tensor itself, or to views that the program has made of it."""
     effects = recorder.effects
-    hosts = [root.host for root in effects.rewritten if root.host is not None]
-    is_same = value not in recorder.tracked.rebound and value.root not in effects.rewritten
-    return is_same and not effects.acts and all(storage_of(host) != storage_of(value.host) for host in hosts)
+    hosts = [root.host for root in effects.rewritten if root.host is not None and root is not value]
+    is_same = value not in recorder.tracked.rebound and not effects.acts
+    return is_same and all(storage_of(host) != storage_of(value.host) for host in hosts)
 
 
 def _is_setting(value: TensorValue) -> bool:

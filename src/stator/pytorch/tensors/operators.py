@@ -12,10 +12,12 @@ from stator.pytorch import internals
 from stator.pytorch.modules.packed_weights import with_objects
 from stator.pytorch.tensors.calls import function_handler
 from stator.space.protocol import HANDLERS, IMMUTABLE, MODELS, pure, register
+from stator.space.signals import DoFirst
 from stator.space.value import Known, Raised, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Function, Host
+    from stator.space.interfaces import Trace, Writer
     from stator.space.space import Space
 
 __all__ = ["OperatorValue", "install"]
@@ -48,15 +50,36 @@ class OperatorValue(Known):
         return self._attrs
 
 
+_WHAT = "operators are looked up"
+
+
+class _LookedUp:
+    """Attributes that look-ups have made, which guards take for missing: no backend is called for such a trace."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.known = _WHAT in trace.done_first
+        trace.recorder.checks.append(self)
+
+    def confirm(self) -> None:
+        if not self.known:
+            raise DoFirst(_WHAT)
+
+    def expressions(self, writer: Writer) -> list[str]:
+        return []
+
+
 def _load(function: Function) -> Any:
     """`__getattr__` of torch.ops and what is in it: looks the operator up, and remembers it as an attribute."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         owner, name = [space.known(arg.force()) for arg in args]
         try:
-            return space.existing(function(owner, name))
+            found = function(owner, name)
         except AttributeError as e:
             raise Raised(space.exception(e)) from None
+        if name in vars(owner):
+            space.trace.extension(_LookedUp)
+        return space.existing(found)
 
     return handler
 

@@ -7,7 +7,8 @@
 Neither side of such a branch is a mistake, so none may be assumed and checked when the graph has run. But what it
 depends on is there before anything has been done, so a guard can tell which way it goes. Integers steer programs
 (masks, tokens, lengths, counters), and so do the floats that objects hold (coefficients, tolerances); those that are
-passed are data. Most such branches go one way; one that has gone both ways breaks the graph.
+passed are data. What the program has written to such a tensor before the branch (`self.n += 1`) a guard writes to a
+copy. Most such branches go one way; one that has gone both ways breaks the graph.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from stator.guards.source import AttrSource, GlobalSource
 from stator.pytorch.shapes import dynamism
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.shapes.unbacked import symbols_of
-from stator.pytorch.tensors.known import is_unwritten
+from stator.pytorch.tensors.known import is_written_alone
 from stator.pytorch.tensors.recipes import Search
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import OUTCOME_HOOKS
@@ -81,11 +82,11 @@ class _Outcomes:
         return result
 
     def begins(self, value: TensorValue | SymValue) -> bool:
-        """Whether it is a number that is not marked as unknown, or a tensor that steers and has not been written."""
+        """Whether it is a number that is not marked as unknown, or a tensor that steers, with what has been written."""
         recorder: Recorder = self.trace.recorder
         if isinstance(value, SymValue):
             return not any(map(recorder.shapes.env.is_unbacked_symint, symbols_of(value.number)))
-        return value.cls is torch.Tensor and _steers(value) and is_unwritten(recorder, value)
+        return value.cls is torch.Tensor and _steers(value) and is_written_alone(recorder, value)
 
 
 def _steers(value: TensorValue) -> bool:

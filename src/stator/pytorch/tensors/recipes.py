@@ -37,6 +37,8 @@ __all__ = ["Place", "Recipe", "Search", "known_elements"]
 _MOST_TEXT = 500
 #: packages whose functions are called
 _PURE = ("torch", "stator", "_operator")
+#: what is in the names of functions that show more of memory than a tensor has in it
+_MEMORY = ("empty", "as_strided")
 #: functions of numbers that give the same for symbols
 _ARITHMETIC = {getattr(operator, name) for name in (*symbols.ARITHMETIC, *symbols.COMPARISONS)}
 _ARITHMETIC |= {torch.sym_not, torch.sym_int, torch.sym_float}
@@ -62,7 +64,7 @@ class Place:
 class Recipe:
     """How a value is computed from existing tensors and numbers."""
 
-    def __init__(self, steps: list[Step], outcome: Place, given: int) -> None:
+    def __init__(self, steps: list[Step], outcome: Place, given: list[bool]) -> None:
         self.outcome = outcome
         self.compute = _compiled(steps, outcome, given)
 
@@ -75,8 +77,12 @@ class Recipe:
             return self.compute(*given)
 
 
-def _compiled(steps: list[Step], outcome: Place, given: int) -> Function:
-    """The steps as a function, which does them twice as fast as a loop over them: a guard does so at each call."""
+def _compiled(steps: list[Step], outcome: Place, given: list[bool]) -> Function:
+    """The steps as a function, which does them twice as fast as a loop over them: a guard does so at each call.
+
+    Args:
+        given: for each tensor or number that it begins with, whether the steps write to it: they write to a copy.
+    """
     names: dict[str, Any] = {}
 
     def written(template: Any, places: list[Place]) -> str:
@@ -95,7 +101,8 @@ def _compiled(steps: list[Step], outcome: Place, given: int) -> Function:
         names[name] = template
         return name
 
-    lines = [f"def compute({', '.join(f'given{place}' for place in range(given))}):"]
+    lines = [f"def compute({', '.join(f'given{place}' for place in range(len(given)))}):"]
+    lines += [f"    given{place} = given{place}.clone()" for place, written in enumerate(given) if written]
     for number, (function, args, kwargs, places) in enumerate(steps):
         given_by_name = f", **{written(kwargs, places)}" if kwargs else ""
         lines.append(f"    made{number} = {written(function, places)}(*{written(args, places)}{given_by_name})")
@@ -138,7 +145,8 @@ class Search:
             if operation in self.needed:
                 function, args, kwargs = operation.function, operation.args, operation.kwargs
                 self.results[operation] = self._step(function, args, kwargs, _read(operation))
-        return Recipe(self.steps, self._place(value), len(self.given))
+        written = [each in self.recorder.effects.rewritten for each in self.given]
+        return Recipe(self.steps, self._place(value), written)
 
     def now(self, recipe: Recipe) -> Any:
         """What a recipe gives in this call; None where it fails."""
@@ -157,10 +165,11 @@ class Search:
             return None
         if known_elements(value) > self.most_elements:
             return None
-        if value.operation is None:
-            return self._begin(value, value.source is not None)
         writers = [nodes.operations.get(node) for node, roots in effects.writes.items() if value.root in roots]
-        return self._of([value.operation, *writers])
+        if value.operation is not None:
+            return self._of([value.operation, *writers])
+        found = self._begin(value, value.source is not None)
+        return found if found is None else self._of(writers)
 
     def _operands_of_number(self, value: SymValue) -> Iterable[Value] | None:
         if _as_int(value) is not None:
@@ -196,14 +205,14 @@ class Search:
         return found
 
     def _only_computes(self, operation: Operation) -> bool:
-        """Whether all that an operation does is to compute what it does elsewhere too, and to write new tensors."""
+        """Whether all that an operation does is to compute what it does elsewhere too, and to write its operands."""
         effects, node = self.recorder.effects, getattr(operation, "node", None)
         if self.recorder.nodes.operations.get(node) is not operation or not computes_alike(operation.state, self.state):
             return False
-        writes_new = node in effects.writes and node not in effects.writing
-        if operation.effectful and (not writes_new or node in effects.acting or node in effects.drawing):
+        if operation.effectful and (node not in effects.writes or node in effects.acting or node in effects.drawing):
             return False
-        return "empty" not in getattr(operation.function, "__name__", "empty") and _is_torchs(operation.function)
+        name = getattr(operation.function, "__name__", "empty")
+        return not any(word in name for word in _MEMORY) and _is_torchs(operation.function)
 
     def _place(self, value: Any) -> Place:
         """Where a value is found."""
@@ -289,4 +298,6 @@ def _as_int(value: SymValue) -> int | None:
 def _is_torchs(function: Function) -> bool:
     """Whether a function is torch's own: one of a library, or of the program, might show how often it is called."""
     module = getattr(function, "__module__", None) or "torch"
+    if function is getattr:  # `x.mT` of a tensor: other attributes are no operations
+        return True
     return module == "torch._ops.aten" or (module.split(".")[0] in _PURE and not module.startswith("torch._ops"))
