@@ -16,7 +16,7 @@ from stator.space.protocol import NONE, register
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from stator.space.interfaces import Frame, Trace
     from stator.space.space import Space
@@ -32,20 +32,35 @@ class SavedHooks:
     """What the program is in: checkpoints, which set hooks, and transforms of torch.func, which refuse to run so."""
 
     def __init__(self, trace: Trace) -> None:
-        self._inside: list[str] = []
+        self._inside: list[tuple[str, Sequence[Value]]] = []
 
     def inside(self, kind: str) -> bool:
-        """Whether the program is in a "checkpoint", in a "transform", or in one of "forward mode", which runs so."""
-        return kind in self._inside
+        """Whether the program is in a "checkpoint", a "transform", one of "forward mode", which runs so, or "vmap"."""
+        return self.depth(kind) > 0
+
+    def depth(self, kind: str) -> int:
+        """In how many of them it is."""
+        return sum(kind == other for other, _ in self._inside)
 
     @contextmanager
-    def entered(self, kind: str) -> Iterator[None]:
+    def entered(self, kind: str, details: Sequence[Value] = ()) -> Iterator[None]:
         """The program is in one meanwhile."""
-        self._inside.append(kind)
+        self._inside.append((kind, details))
         try:
             yield
         finally:
             self._inside.pop()
+
+    @contextmanager
+    def around_vmap(self) -> Iterator[Sequence[Value]]:
+        """The program is in what is around the innermost vmap, of which there are these details."""
+        before = self._inside
+        at = max(i for i, (kind, _) in enumerate(before) if kind == "vmap")
+        self._inside = before[:at]
+        try:
+            yield before[at][1]
+        finally:
+            self._inside = before
 
 
 def suspend(suspended: bool) -> bool:
