@@ -46,6 +46,27 @@ def counted(x: Any) -> Any:
     return y, len(seen), seen
 
 
+def rounded(x: Any) -> Any:
+    with saved_tensors_hooks(lambda t: t.to(torch.bfloat16), lambda t: t.float()):
+        return (x * 2).sin() * x.exp()
+
+
+def rounded_in_places(x: Any) -> Any:
+    first = called(computed, x)
+    with saved_tensors_hooks(lambda t: t.to(torch.bfloat16), lambda t: t.float()):
+        return first * called(computed, x)
+
+
+@stator.disable(recursive=False)
+def called(function: Any, x: Any) -> Any:
+    return function(x)
+
+
+def computed(x: Any) -> Any:
+    """A frame of its own, without hooks and with them."""
+    return (x * 2).sin() * x.exp()
+
+
 def nested(x: Any) -> Any:
     with saved_tensors_hooks(lambda t: t + 1, lambda t: t - 1), saved_tensors_hooks(lambda t: t * 2, lambda t: t / 2):
         return (x.sin() * x).exp()
@@ -67,7 +88,17 @@ class Layer(nn.Module):
 
 
 #: programs, and how often they break the graph at most
-PROGRAMS = {on_cpu: 1, bound: 1, inside: 1, more_after: 2, nested: 3, raising: 2, Layer(): 1}
+PROGRAMS = {
+    on_cpu: 1,
+    bound: 1,
+    inside: 1,
+    more_after: 2,
+    rounded: 1,
+    rounded_in_places: 4,
+    nested: 3,
+    raising: 2,
+    Layer(): 1,
+}
 
 
 def active() -> Any:
@@ -91,8 +122,9 @@ def test_hooks_set_inside(program: Any, backend: str) -> None:
             assert stator.stats().graph_breaks <= PROGRAMS[program]
 
 
-def test_what_hooks_have_seen_is_known_after_them() -> None:
-    compiled = stator.compile(counted, backend="eager")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_hooks_have_seen_is_known_after_them(backend: str) -> None:
+    compiled = stator.compile(counted, backend=backend)
     for size in (3, 3, 5):
         x = torch.linspace(-1, 1, size).requires_grad_()
         assert compiled(x)[1:] == counted(x)[1:]

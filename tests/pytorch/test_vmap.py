@@ -63,6 +63,18 @@ def test_gradients_pass_through() -> None:
         agree(make, grad=True, backend=backend, rtol=1e-5)
 
 
+def jacobian(a: Any, chunk: int | None = None, **options: Any) -> Any:
+    y = (a**3).sum(1)
+    rows = torch.vmap(lambda v: torch.autograd.grad(y, a, v, **options)[0], chunk_size=chunk)(torch.eye(len(y)))
+    return rows.sin() if options else (rows, (a * 2).sum())
+
+
+@backends
+@pytest.mark.parametrize("program", [jacobian, lambda a: jacobian(a, 2, retain_graph=True, create_graph=True)])
+def test_gradients_of_what_is_computed_outside(program: Any, backend: str) -> None:
+    agree(lambda: (program, (x().requires_grad_(),)), grad=True, backend=backend, graphs=1, rtol=1e-5)
+
+
 def test_sizes_may_vary_and_be_zero() -> None:
     stator.reset()
     compiled = stator.compile(lambda a: torch.vmap(lambda r: r * 2)(a), backend="eager", fullgraph=True)

@@ -340,6 +340,12 @@ _FUNCTIONS = {
     "broadcast_prefix": Name(
         "torch.utils._pytree._broadcast_to_and_flatten", FUNCTION, "which dimension of each argument vmap maps", takes=2
     ),
+    "vmap_info": Name(
+        "torch._functorch.autograd_function.VmapInfo",
+        CLASS,
+        "what the vmap of an autograd.Function is told",
+        has=("batch_size", "randomness"),
+    ),
     "vmap_impl": Name(
         "torch._functorch.vmap.vmap_impl",
         FUNCTION,

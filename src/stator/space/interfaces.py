@@ -233,6 +233,7 @@ class CompileRegion(Protocol):
 
     backend: Host
     asked: tuple[Host, str | None, dict[str, Host]]
+    root: CodeType | None
     fullgraph: bool
 
 

@@ -1,7 +1,8 @@
 """`torch.autograd.Function.apply`: forward and backward are traced, and become one node of the graph.
 
-The node's module applies a Function of Stator's own, which runs the two graphs in place of the program's methods.
-Where no gradient is wanted, `forward` is traced as any other code. Where either method cannot be traced, the call of
+The node's module applies a Function of Stator's own, which runs the graphs in place of the program's methods: also that
+of `jvp` where tangents travel beside the tensors, and that of `vmap` where the call is mapped over a batch.
+Where none of this is wanted, `forward` is traced as any other code. Where a method cannot be traced, the call of
 `apply` is left to Python.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,9 +18,10 @@ import torch
 from stator import errors
 from stator._core import CodePolicy, set_code_policy
 from stator.pytorch import internals
-from stator.pytorch.autograd.autograd_module import FunctionModule, Plan, apply_function
-from stator.pytorch.autograd.backward_graph import Witness, as_in_backward, gradient_of, takes_tangents
+from stator.pytorch.autograd.autograd_module import FunctionModule, Plan, apply_function, places_of
+from stator.pytorch.autograd.backward_graph import Witness, as_in_backward, gradient_of, is_inside, takes_tangents
 from stator.pytorch.autograd.context_value import ContextValue, is_none
+from stator.pytorch.autograd.mapping_rules import trace_rules
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.state import global_state
 from stator.pytorch.tensors.recording import record_method
@@ -43,8 +46,6 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
     cls = space.known(args[0].force()) if args else None
     if not isinstance(cls, type) or space.trace.classes.is_fresh(cls) or internals.are_transforms_active():
         return None
-    if takes_tangents(space):  # its `jvp` would make those of its results
-        raise Unsupported(errors.ForwardModeCall(f"{cls.__qualname__}.apply inside of a level"))
     application = _Application(space, cls, args[0].force())
     if not application.bind(args[1:], kwargs):
         return None
@@ -54,7 +55,7 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
         return application.run()
     except Unsupported:
         # Python will call the methods; what they do there cannot be traced either.
-        for name in ("forward", "backward", "setup_context"):
+        for name in ("forward", "backward", "setup_context", "jvp", "vmap"):
             code = getattr(getattr(cls, name, None), "__code__", None)
             if code is not None:
                 set_code_policy(code, CodePolicy.RUN_RECURSIVELY)
@@ -92,10 +93,23 @@ class _Application:
         return True
 
     def run(self) -> Value:
-        self.context = ContextValue(internals.backward_class(self.cls), self.inputs)
-        if not any(self.context.needs):
-            return self.without_gradient()
-        return self.with_gradient()
+        self.context = ContextValue(internals.backward_class(self.cls), [self.wants_gradient(v) for v in self.inputs])
+        if any(self.context.needs) or self.seen_by_transforms():
+            return self.as_node()
+        return self.without_gradient()
+
+    def wants_gradient(self, value: Value) -> bool:
+        """Whether it has a gradient; one that torch.func differentiates forwards may have one outside of that."""
+        if not isinstance(value, TensorValue) or not torch.is_grad_enabled():
+            return False
+        return value.requires_grad or (is_inside(self.space, "forward mode") and is_differentiable(value.dtype))
+
+    def seen_by_transforms(self) -> bool:
+        """Whether a transform asks more of it than to compute: its `jvp`, its `vmap`, or to be of the newer form."""
+        space = self.space
+        if is_inside(space, "vmap") and not getattr(self.cls, "generate_vmap_rule", False):
+            return True
+        return takes_tangents(space) or (not self.split and is_inside(space, "transform"))
 
     # -- forward ----------------------------------------------------------------------------------------------------
 
@@ -140,38 +154,50 @@ class _Application:
 
     # -- forward and backward ---------------------------------------------------------------------------------------
 
-    def with_gradient(self) -> Value:
-        """Trace both methods, each into a graph of its own, and record the node that applies them."""
+    def as_node(self) -> Value:
+        """Trace the methods, each into a graph of its own, and record the node that applies them."""
         space, recorder, plan = self.space, self.recorder, self.plan
         forward = Subgraph(recorder)
         with forward.recording(), global_state.grad_mode(recorder.state.switch, False):
             result = self.forward()
         parts = self.results(result)
-        outputs = tensors_among(parts)
+        outputs, tensors = tensors_among(parts), tensors_among(self.inputs)
         if not outputs or len({id(o) for o in outputs}) < len(outputs):
             raise self.refusal("it gives no tensor, or one twice")
         plan.takes_none = space.known(self.context.fields.get("materialize_grads", TRUE)) is not True
-        plan.patterns = self.patterns(outputs)
+        plan.mapped = trace_rules(space, self.cls_value, self.inputs, parts)
+        if takes_tangents(space) and self.cls.jvp is not _Function.jvp:
+            plan.tangent_patterns = self.patterns(tensors, [t for t in tensors if is_differentiable(t.dtype)])
+        tangents = [self.tangents(parts, pattern) for pattern in plan.tangent_patterns]
+        if any(self.context.needs):
+            plan.patterns = self.patterns(outputs, self.differentiable(outputs))
         backward = [self.backward(parts, pattern) for pattern in plan.patterns]
-        tensors = tensors_among(self.inputs)
-        used = _union(graph.free(tensors_among(gradients)) for graph, gradients in backward)
-        if any(graph.holds(value) for graph, _ in backward for value in used):
+        pushed, pulled = [_union(graph.free(tensors_among(g)) for graph, g in found) for found in (tangents, backward)]
+        used = _union([pushed, pulled])
+        if any(graph.holds(value) for graph, _ in [*tangents, *backward] for value in used):
             raise self.refusal("its backward keeps what it has computed")
         kept = [value for value in used if forward.holds(value) and not any(value is o for o in outputs)]
         inside = [*outputs, *kept]
         needed = forward.free(inside)
         operands: list[GraphValue] = [*tensors]
-        for value in [*needed, *(v for v in used if not forward.holds(v))]:
+        mapped = _union(rule.free for rule in plan.rules)
+        for value in [*needed, *mapped, *(v for v in used if not forward.holds(v))]:
             if not any(value is o for o in operands):
                 operands.append(value)
         plan.forward_inputs = [_index(value, operands) for value in needed]
-        plan.gradients = [[None if g is None else i for i, g in self.numbered(found)] for _, found in backward]
+        plan.gradients = [self.numbered(found) for _, found in backward]
+        plan.tangents = [self.numbered(found) for _, found in tangents]
+        for rule in plan.rules:
+            rule.close(operands)
         self.note_flags(outputs, operands, tensors)
         plan.transformable = self.split and not kept
-        plan.note_uses(used, self.context.listed(space, "to_save"), operands, outputs, kept)
+        places = ("kept", kept), ("output", outputs), ("operand", operands)
+        plan.uses = places_of(pulled, self.context.listed(space, "to_save"), places)
+        plan.pushes = places_of(pushed, [], places)
         module = FunctionModule(
             forward.close(inside, needed),
-            [graph.close(tensors_among(gradients), used) for graph, gradients in backward],
+            [graph.close(tensors_among(gradients), pulled) for graph, gradients in backward],
+            [graph.close(tensors_among(found), pushed) for graph, found in tangents],
             plan,
             self.cls,
         )
@@ -179,14 +205,17 @@ class _Application:
         self.note_views(space.unpack(made))
         return self.answer(result, parts, outputs, space.unpack(made))
 
-    def patterns(self, outputs: list[TensorValue]) -> list[tuple[bool, ...]]:
-        """For which results there may be gradients, as far as `backward` is told: it is traced for each pattern."""
+    def patterns(self, tensors: list[TensorValue], wanted: list[TensorValue]) -> list[tuple[bool, ...]]:
+        """For which tensors a method may be given something, as far as it is told: it is traced for each pattern.
+
+        Args:
+            wanted: those for which there can be something.
+        """
         if not self.plan.takes_none:
-            return [(True,) * len(outputs)]
-        wanted = self.differentiable(outputs)
+            return [(True,) * len(tensors)]
         if not 1 <= len(wanted) <= _MOST_RESULTS:
             raise self.refusal("it takes gradients of many results, some of which may be None")
-        can = [(False, True) if any(o is w for w in wanted) else (False,) for o in outputs]
+        can = [(False, True) if any(o is w for w in wanted) else (False,) for o in tensors]
         return [pattern for pattern in itertools.product(*can) if any(pattern)]
 
     def differentiable(self, outputs: list[TensorValue]) -> list[TensorValue]:
@@ -201,10 +230,10 @@ class _Application:
                 self.recorder.tracked.own_gradients[value] = value.operation
 
     @staticmethod
-    def numbered(gradients: list[Value | None]) -> list[tuple[int, Value | None]]:
-        """The gradients with their positions among those that are not None."""
-        counts = [sum(g is not None for g in gradients[:i]) for i in range(len(gradients))]
-        return list(zip(counts, gradients, strict=True))
+    def numbered(found: list[Value | None]) -> list[int | None]:
+        """The positions of values among those that are not None."""
+        counts = [sum(g is not None for g in found[:i]) for i in range(len(found))]
+        return [None if value is None else i for i, value in zip(counts, found, strict=True)]
 
     def note_flags(self, outputs: list[TensorValue], operands: list[GraphValue], tensors: list[TensorValue]) -> None:
         space, context, plan = self.space, self.context, self.plan
@@ -218,29 +247,50 @@ class _Application:
 
     def backward(self, parts: list[Value], pattern: tuple[bool, ...]) -> tuple[Subgraph, list[Value | None]]:
         """Trace `backward`: its graph, and the gradient of each argument that is a tensor."""
-        space, recorder = self.space, self.recorder
-        function = self.user_backward()
-        graph = Subgraph(recorder)
-        grads: list[Value] = [gradient_of(graph, part) if isinstance(part, TensorValue) else NONE for part in parts]
-        given = dict(zip(tensors_among(parts), pattern, strict=True))
-        grads = [g if given.get(part) else NONE for g, part in zip(grads, parts, strict=True)]  # type: ignore[call-overload]
+        state = as_in_backward(self.recorder)
+        return self.called_back(self.user_backward(), "backward", parts, pattern, self.inputs, state)
+
+    def tangents(self, parts: list[Value], pattern: tuple[bool, ...]) -> tuple[Subgraph, list[Value | None]]:
+        """Trace `jvp`: its graph, and the tangent of each result that is a tensor."""
+        function = self.space.getattr(self.cls_value, "jvp")
+        with self.context.saved_for_forward():
+            return self.called_back(function, "jvp", self.inputs, pattern, parts, nullcontext())
+
+    def called_back(
+        self,
+        function: Value,
+        name: str,
+        given: list[Value],
+        pattern: tuple[bool, ...],
+        wanted: list[Value],
+        state: AbstractContextManager[None],
+    ) -> tuple[Subgraph, list[Value | None]]:
+        """Trace a method that autograd calls: its graph, and what it gives for each of `wanted` that is a tensor.
+
+        Args:
+            given: it gets something for each of these that is a tensor, in this pattern.
+        """
+        space, graph = self.space, Subgraph(self.recorder)
+        likes = [gradient_of(graph, part) if isinstance(part, TensorValue) else NONE for part in given]
+        present = iter(pattern)
+        args = [like if like is not NONE and next(present) else NONE for like in likes]
         try:
-            with graph.recording(), as_in_backward(recorder), Witness(space, function) as witness:
-                result = space.call(function, [self.context, *grads], {}).force()
+            with graph.recording(), state, Witness(space, function) as witness:
+                result = space.call(function, [self.context, *args], {}).force()
         except Raised as e:
-            raise self.refusal(f"its backward raises {e.value.cls.__name__}") from None
+            raise self.refusal(f"its {name} raises {e.value.cls.__name__}") from None
         if witness.acts:
-            raise self.refusal("its backward acts on objects outside of it")
+            raise self.refusal(f"its {name} acts on objects outside of it")
         found = self.results(result)
-        if len(found) < len(self.inputs) or not all(map(is_none, found[len(self.inputs) :])):
-            raise self.refusal("its backward gives another number of gradients")
-        gradients: list[Value | None] = []
-        for value, grad in zip(self.inputs, found, strict=False):
-            if isinstance(value, TensorValue) and (is_none(grad) or isinstance(grad, TensorValue)):
-                gradients.append(None if is_none(grad) else grad)
-            elif not is_none(grad):
-                raise self.refusal("its backward gives something else than tensors")
-        return graph, gradients
+        if len(found) < len(wanted) or not all(map(is_none, found[len(wanted) :])):
+            raise self.refusal(f"its {name} gives another number of tensors")
+        made: list[Value | None] = []
+        for value, like in zip(wanted, found, strict=False):
+            if isinstance(value, TensorValue) and (is_none(like) or isinstance(like, TensorValue)):
+                made.append(None if is_none(like) else like)
+            elif not is_none(like):
+                raise self.refusal(f"its {name} gives something else than tensors")
+        return graph, made
 
     def user_backward(self) -> Value:
         cls = self.cls

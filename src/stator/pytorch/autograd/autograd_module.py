@@ -14,18 +14,21 @@ from stator.pytorch.state import global_state
 if TYPE_CHECKING:
     import torch.fx
 
+    from stator.pytorch.autograd.mapping_rules import MappingRule
     from stator.pytorch.types import Function, GraphValue
 
 
-__all__ = ["FunctionModule", "Plan", "apply_function"]
+__all__ = ["FunctionModule", "Plan", "apply_function", "places_of"]
 
 Operands = tuple[torch.Tensor, ...]
+#: of a value: among which values it is, at which position, and whether it is saved as such
+Place = tuple[str, int, bool]
 
 
 class Plan:
     """How the parts fit together.
 
-    The module is called with operands: first the `tensors` that were arguments of `apply`, then whatever else the two
+    The module is called with operands: first the `tensors` that were arguments of `apply`, then whatever else the
     graphs use. The forward graph gives the results, then what backward needs of its insides.
     """
 
@@ -37,8 +40,8 @@ class Plan:
         self.transformable = False
         #: the operands that the forward graph is called with
         self.forward_inputs: list[int] = []
-        #: what the backward graph is called with, after the gradients: (where it is found, position, saved as such?)
-        self.uses: list[tuple[str, int, bool]] = []
+        #: what the backward graphs are called with, after the gradients
+        self.uses: list[Place] = []
         #: for each backward graph, of which results it is given gradients
         self.patterns: list[tuple[bool, ...]] = []
         #: for each of them and each tensor argument, the position of its gradient in what the graph gives, or None
@@ -50,21 +53,28 @@ class Plan:
         #: for each result, whether backward takes its gradient to be contiguous
         self.contiguous: list[bool] = []
 
-    def note_uses(
-        self,
-        used: Sequence[GraphValue],
-        saved: Sequence[GraphValue],
-        operands: Sequence[GraphValue],
-        outputs: Sequence[GraphValue],
-        kept: Sequence[GraphValue],
-    ) -> None:
-        """Where each value that backward uses will be found."""
-        for value in used:
-            for where, values in (("kept", kept), ("output", outputs), ("operand", operands)):
-                place = next((i for i, other in enumerate(values) if other is value), None)
-                if place is not None:
-                    self.uses.append((where, place, any(value is s for s in saved)))
-                    break
+        #: for the graphs of `jvp`: which tensors have tangents, where those of the results are, what else they use
+        self.tangent_patterns: list[tuple[bool, ...]] = []
+        self.tangents: list[list[int | None]] = []
+        self.pushes: list[Place] = []
+        #: what `vmap` does, by which tensors are mapped over; None for a Function that is mapped and does not allow it
+        self.mapped: dict[tuple[bool, ...], MappingRule] | None = {}
+
+    @property
+    def rules(self) -> list[MappingRule]:
+        """What `vmap` does in each case."""
+        return [*(self.mapped or {}).values()]
+
+
+def places_of(
+    values: Sequence[GraphValue], saved: Sequence[GraphValue], places: Sequence[tuple[str, Sequence[GraphValue]]]
+) -> list[Place]:
+    """Where each value that a graph uses will be found."""
+    found: list[Place] = []
+    for value in values:
+        where, place = next((where, i) for where, those in places for i, other in enumerate(those) if other is value)
+        found.append((where, place, any(value is s for s in saved)))
+    return found
 
 
 class FunctionModule(torch.nn.Module):
@@ -74,18 +84,26 @@ class FunctionModule(torch.nn.Module):
         self,
         forward_graph: torch.fx.GraphModule,
         backward_graphs: list[torch.fx.GraphModule],
+        tangent_graphs: list[torch.fx.GraphModule],
         plan: Plan,
         applied: type,
     ) -> None:
         super().__init__()
         self.forward_graph = forward_graph
         self.backward_graphs = torch.nn.ModuleList(backward_graphs)
+        self.tangent_graphs = torch.nn.ModuleList(tangent_graphs)
+        self.mapped_graphs = torch.nn.ModuleList([rule.graph for rule in plan.rules])
         self.plan = plan
         #: classes of its own: their name is that of the results' `grad_fn`
-        self.function = type(applied.__name__, (_Applied,), {})
-        rule = {"generate_vmap_rule": getattr(applied, "generate_vmap_rule", False)}
-        self.transformed = type(applied.__name__, (_Transformed,), rule) if plan.transformable else self.function
-        self.keeps_state = not any(_changes_state(graph) for graph in (forward_graph, *backward_graphs))
+        own: dict[str, Any] = {"jvp": staticmethod(_tangents)} if tangent_graphs else {}
+        self.function = type(applied.__name__, (_Applied,), own)
+        if getattr(applied, "generate_vmap_rule", False):
+            own = own | {"generate_vmap_rule": True}
+        elif plan.mapped is not None:  # where only `vjp` is mapped, it runs forward again, of no batch
+            own = own | {"vmap": staticmethod(_mapped)}
+        self.transformed = type(applied.__name__, (_Transformed,), own) if plan.transformable else self.function
+        graphs = [forward_graph, *backward_graphs, *tangent_graphs, *self.mapped_graphs]
+        self.keeps_state = not any(_changes_state(graph) for graph in graphs)
 
     def forward(self, *operands: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         function = self.transformed if internals.are_transforms_active() else self.function
@@ -117,6 +135,41 @@ def _note_flags(ctx: torch.autograd.function.FunctionCtx, plan: Plan, operands: 
         ctx.mark_non_differentiable(*[outputs[i] for i in plan.non_differentiable])
 
 
+def _keep_for_tangents(
+    ctx: torch.autograd.function.FunctionCtx, plan: Plan, found: dict[str, Any], others: Sequence[Any] = ()
+) -> list[torch.Tensor]:
+    """Save what `jvp` uses, behind the tensors among others: all that is saved."""
+    values = [found[where][i] for where, i, _ in plan.pushes]
+    tensors = [value for value in [*others, *values] if isinstance(value, torch.Tensor)]
+    ctx.pushes = [None if isinstance(value, torch.Tensor) else value for value in values]
+    if tensors and plan.tangents:
+        ctx.save_for_forward(*tensors)
+    return tensors
+
+
+def _tangents(ctx: torch.autograd.function.FunctionCtx, *tangents: torch.Tensor) -> Any:
+    """The `jvp` of a Function that has one."""
+    module = ctx.module
+    plan = module.plan
+    given = tangents[1 : plan.tensors + 1]
+    number = plan.tangent_patterns.index(tuple(t is not None for t in given)) if plan.takes_none else 0
+    saved = iter(ctx.saved_tensors[len(ctx.saved_tensors) - ctx.pushes.count(None) :])
+    used = [next(saved) if value is None else value for value in ctx.pushes]
+    found = module.run(module.tangent_graphs[number], [*given, *used])
+    return tuple(None if i is None else found[i] for i in plan.tangents[number])
+
+
+def _mapped(info: Any, in_dims: tuple[Any, ...], module: FunctionModule, *operands: torch.Tensor) -> Any:
+    """The `vmap` of a Function that has one: the first dimensions are mapped."""
+    dims, plan = in_dims[1:], module.plan
+    rule = (plan.mapped or {}).get(tuple(dim is not None for dim in dims[: plan.tensors]))
+    if rule is None or any(dims[i] is not None for i in rule.places):
+        raise RuntimeError(f"{module.extra_repr()}.vmap could not be traced for what it is mapped over here")
+    pairs = zip(operands, dims[: plan.tensors], strict=False)
+    given = [tensor.movedim(dim, 0) for tensor, dim in pairs if dim is not None]
+    return tuple(module.run(rule.graph, [*given, *(operands[i] for i in rule.places)])), rule.out_dims
+
+
 class _Applied(torch.autograd.Function):
     """The program's Function, as it was traced."""
 
@@ -133,6 +186,7 @@ class _Applied(torch.autograd.Function):
         ctx.save_for_backward(*[found[where][i] for where, i, saved in plan.uses if saved])
         ctx.others = [found[where][i] for where, i, saved in plan.uses if not saved]
         ctx.is_saved = [saved for _, _, saved in plan.uses]
+        _keep_for_tangents(ctx, plan, found)
         _note_flags(ctx, plan, operands, outputs)
         return tuple(outputs)
 
@@ -168,7 +222,8 @@ class _Transformed(_Applied):
         ctx.module = module
         ctx.count = len(operands)
         ctx.is_saved = [isinstance(value, torch.Tensor) for value in used]
-        ctx.save_for_backward(*[value for value in used if isinstance(value, torch.Tensor)])
+        # torch.func wants the same to be saved for both.
+        ctx.save_for_backward(*_keep_for_tangents(ctx, module.plan, found, used))
         ctx.others = [value for value in used if not isinstance(value, torch.Tensor)]
         _note_flags(ctx, module.plan, tuple(operands), output)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["Witness", "as_in_backward", "gradient_of", "takes_tangents"]
+__all__ = ["Witness", "as_in_backward", "gradient_of", "is_inside", "takes_tangents"]
 
 
 def gradient_of(graph: Subgraph, output: TensorValue) -> TensorValue:
@@ -32,7 +32,12 @@ def gradient_of(graph: Subgraph, output: TensorValue) -> TensorValue:
 
 def takes_tangents(space: Space) -> bool:
     """Whether tangents travel beside the tensors: in a level, or in a function that is differentiated forwards."""
-    return internals.forward_level() >= 0 or space.trace.extension(SavedHooks).inside("forward mode")
+    return internals.forward_level() >= 0 or is_inside(space, "forward mode")
+
+
+def is_inside(space: Space, kind: str) -> bool:
+    """Whether the program is in a transform of torch.func, of this kind (see `SavedHooks.inside`)."""
+    return space.trace.extension(SavedHooks).inside(kind)
 
 
 class as_in_backward:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
-
-import torch
 
 from stator import errors
 from stator.models.classes.instance import InstanceValue
-from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import FALSE, NONE, TRUE
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
@@ -26,9 +26,9 @@ class ContextValue(InstanceValue):
 
     __slots__ = ("fields", "needs")
 
-    def __init__(self, cls: type, inputs: list[Value]) -> None:
+    def __init__(self, cls: type, needs: list[bool]) -> None:
         super().__init__(cls)
-        self.needs = [_wants_grad(value) for value in inputs]
+        self.needs = needs
         self.fields: dict[str, Value] = {}
 
     def get_field(self, space: Space, name: str) -> Value | None:
@@ -49,6 +49,16 @@ class ContextValue(InstanceValue):
         value = self.fields.get(name, NONE)
         return [] if value is NONE else [item.force() for item in space.unpack(value)]
 
+    @contextmanager
+    def saved_for_forward(self) -> Iterator[None]:
+        """The tensors that it shows as saved are those that `jvp` is to have."""
+        before = self.fields.get("to_save", NONE)
+        self.fields["to_save"] = self.fields.get("saved_for_forward", NONE)
+        try:
+            yield
+        finally:
+            self.fields["to_save"] = before
+
     def reconstruct(self, writer: Writer) -> str:
         raise Unsupported(errors.NotReconstructible("the context of an autograd.Function"))
 
@@ -57,7 +67,3 @@ def is_none(value: Value) -> bool:
     """Whether it is None."""
     value = value.force()
     return value.constant and value.host is None
-
-
-def _wants_grad(value: Value) -> bool:
-    return isinstance(value, TensorValue) and torch.is_grad_enabled() and value.requires_grad

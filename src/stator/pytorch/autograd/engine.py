@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import inspect
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.autograd
@@ -38,7 +39,8 @@ def _grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     grad = torch.autograd.grad
     recorder = space.trace.recorder
     args, kwargs = with_tuples(space, grad, args, kwargs)
-    call = lower_call(space, Call(grad, "call_function", grad), args, kwargs)
+    inside = recorder.nodes.graph is not recorder.nodes.whole
+    call = lower_call(space, Call(_keeping if inside else grad, "call_function", grad), args, kwargs)
     arguments = arguments_of(grad, args, kwargs)
     why = OTHERWISE if arguments is None else _in_its_way(space, arguments, call)
     if not why:
@@ -47,6 +49,13 @@ def _grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     for tensor in tensors_among(call.operands) if not recorder.keeps_order else ():
         need_of_its_own(tensor, brk)
     raise Unsupported(brk)
+
+
+def _keeping(*args: Any, **kwargs: Any) -> Any:
+    """The same in a function that is traced, and then run once more on fake tensors, as a whole."""
+    given = inspect.signature(torch.autograd.grad).bind(*args, **kwargs)
+    given.arguments["retain_graph"] = True
+    return torch.autograd.grad(*given.args, **given.kwargs)
 
 
 def _in_its_way(space: Space, arguments: dict[str, Value], call: Call) -> str:

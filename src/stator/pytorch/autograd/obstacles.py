@@ -9,6 +9,7 @@ import torch
 from stator.guards.guard import GlobalState
 from stator.pytorch.autograd.history import leaves_reached
 from stator.pytorch.autograd.onlookers import is_engine_unwatched, who_watches_the_engine
+from stator.pytorch.state.saved_hooks import SavedHooks
 from stator.pytorch.tensors.latent import rely_on_leaf
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def in_the_way(recorder: Recorder, ends: list[TensorValue], until: list[TensorVa
     """What is in the way of gradients of `ends` up to `until` and to leaves; nothing, if the text is empty."""
     if not recorder.trace.config.trace_backward:
         return "stator.config.trace_backward is off"
-    if recorder.nodes.graph is not recorder.nodes.whole:
+    if recorder.nodes.graph is not recorder.nodes.whole and not _only_mapped(recorder):
         return "it is called in a function that an operation of the graph runs"
     if recorder.tracked.scattered:
         return "the data of a leaf was exchanged before, so that its gradient comes from several places"
@@ -42,6 +43,11 @@ def in_the_way(recorder: Recorder, ends: list[TensorValue], until: list[TensorVa
     for leaf in leaves:
         rely_on_leaf(leaf)
     return ""
+
+
+def _only_mapped(recorder: Recorder) -> bool:
+    """Whether the functions that are being traced are all mapped, and no more: `vmap` of vector times Jacobian."""
+    return recorder.trace.extension(SavedHooks).depth("vmap") == len(recorder.nodes.around)
 
 
 def _from_before(recorder: Recorder) -> str:

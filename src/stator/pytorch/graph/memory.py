@@ -23,6 +23,7 @@ from stator.guards.source import ConstSource
 from stator.pytorch import internals
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.refusals import is_sparse
+from stator.pytorch.state import saved_hooks
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.identity.aliasing import KnownBytes
@@ -43,10 +44,11 @@ def must_run_in_order(recorder: Recorder, inputs: list[GraphValue]) -> bool:
 
     It writes no inputs beside tensors of classes of the program's own, or sparse ones, which have no storage. Of a
     sparse tensor it takes the gradient for a dense one. Where the default dtype is changed, it makes `torch.ones(2)`
-    of the dtype that is the default when its graph runs.
+    of the dtype that is the default when its graph runs. It saves other tensors than the program, which hooks see.
     """
     return (
         recorder.tracked.in_order
+        or saved_hooks.are_inside(recorder.trace)
         or any(node.target is internals.set_default_dtype for node in recorder.effects.state_nodes)
         or _saves_other_data(recorder, inputs)
         or any(value.requires_grad and is_sparse(value) for value in _tensors(recorder, inputs))

@@ -10,6 +10,7 @@ from stator.pytorch import internals
 from stator.pytorch.graph.subgraph import record_module
 from stator.pytorch.higher_order.body import Body, flatten, recorded, refusal, unflatten, whole
 from stator.pytorch.higher_order.transformed import Mapped
+from stator.pytorch.state.saved_hooks import SavedHooks
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import register
@@ -30,7 +31,8 @@ def _implementation(space: Space, args: list[Value], kwargs: dict[str, Value]) -
     with whole(internals.vmap_impl, _NAME):
         mapping = _Mapping(space)
         inner = mapping.examples(space.new_tuple(args[5:]), in_dims)
-        mapping.body.trace(function, inner, kwargs, once=True)
+        with space.trace.extension(SavedHooks).entered("vmap", mapping.details(args[3], chunk_size)):
+            mapping.body.trace(function, inner, kwargs, once=True)
         mapping.check_results()
         out = mapping.dims(out_dims, mapping.body.spec)
         free = mapping.body.graph.free(mapping.body.results)
@@ -51,6 +53,13 @@ class _Mapping:
         #: the tensors that are mapped over, and their dimensions
         self.mapped: list[TensorValue] = []
         self.in_dims: list[int] = []
+
+    def details(self, randomness: Value, chunk_size: object) -> list[Value]:
+        """What the `vmap` of a Function is told: the size of the batch, and how random numbers are drawn."""
+        if chunk_size is not None:
+            return []
+        sizes = self.space.getattr(self.mapped[0], "shape")
+        return [self.space.unpack(sizes)[self.in_dims[0]], randomness]
 
     def dims(self, prefix: Value, spec: Value) -> list[int | None]:
         """The dimension of each leaf of a pytree of this structure, of which those given are a prefix."""

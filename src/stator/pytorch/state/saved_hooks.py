@@ -10,19 +10,20 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from stator import errors
+from stator.guards.guard import GlobalState
 from stator.interp import policy
 from stator.pytorch import internals
 from stator.space.protocol import NONE, register
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from stator.space.interfaces import Frame, Trace
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["SavedHooks", "active", "checkpoint_at_work", "install", "suspend"]
+__all__ = ["SavedHooks", "active", "are_inside", "checkpoint_at_work", "install", "suspend"]
 
 #: where the hook of a checkpoint comes from
 _OF_CHECKPOINTS = "torch.utils.checkpoint", "_checkpoint_hook.__init__.<locals>.pack_hook"
@@ -32,20 +33,35 @@ class SavedHooks:
     """What the program is in: checkpoints, which set hooks, and transforms of torch.func, which refuse to run so."""
 
     def __init__(self, trace: Trace) -> None:
-        self._inside: list[str] = []
+        self._inside: list[tuple[str, Sequence[Value]]] = []
 
     def inside(self, kind: str) -> bool:
-        """Whether the program is in a "checkpoint", in a "transform", or in one of "forward mode", which runs so."""
-        return kind in self._inside
+        """Whether the program is in a "checkpoint", a "transform", one of "forward mode", which runs so, or "vmap"."""
+        return self.depth(kind) > 0
+
+    def depth(self, kind: str) -> int:
+        """In how many of them it is."""
+        return sum(kind == other for other, _ in self._inside)
 
     @contextmanager
-    def entered(self, kind: str) -> Iterator[None]:
+    def entered(self, kind: str, details: Sequence[Value] = ()) -> Iterator[None]:
         """The program is in one meanwhile."""
-        self._inside.append(kind)
+        self._inside.append((kind, details))
         try:
             yield
         finally:
             self._inside.pop()
+
+    @contextmanager
+    def around_vmap(self) -> Iterator[Sequence[Value]]:
+        """The program is in what is around the innermost vmap, of which there are these details."""
+        before = self._inside
+        at = max(i for i, (kind, _) in enumerate(before) if kind == "vmap")
+        self._inside = before[:at]
+        try:
+            yield before[at][1]
+        finally:
+            self._inside = before
 
 
 def suspend(suspended: bool) -> bool:
@@ -65,9 +81,37 @@ def checkpoint_at_work() -> str | None:
     a trace of it would save in between has other numbers. A compiled function that the checkpoint itself calls is
     called again with it.
     """
+    return "inside of a checkpoint" if _place_of_hook() == _OF_CHECKPOINTS else None
+
+
+def _place_of_hook() -> tuple[object, object] | None:
+    """Where the function comes from that sees what is saved now."""
     hooks = internals.top_saved_tensors_hooks(True)
-    name = None if hooks is None else (getattr(hooks[0], "__module__", None), getattr(hooks[0], "__qualname__", None))
-    return "inside of a checkpoint" if name == _OF_CHECKPOINTS else None
+    return None if hooks is None else (getattr(hooks[0], "__module__", None), getattr(hooks[0], "__qualname__", None))
+
+
+def may_change_what_is_saved() -> bool:
+    """Whether a hook of the program's sees what is saved now; torch's own give back what they are given."""
+    place = _place_of_hook()
+    return place is not None and str(place[0]).partition(".")[0] != "torch"
+
+
+def are_inside(trace: Trace) -> bool:
+    """Whether the program has set such hooks inside of the compiled function; guarded.
+
+    A backend that rewrites the graph saves other tensors than the program, which shows in gradients where a hook rounds
+    them. Hooks that were there when the compiled function was called see what that saves, whatever it is.
+    """
+    if trace.root.code is trace.compile_region.root:
+        return False
+    now = may_change_what_is_saved()
+    text = f"hooks on saved tensors that were set inside: {now}"
+    trace.guard(GlobalState(may_change_what_is_saved if now else _may_not_change, text))
+    return now
+
+
+def _may_not_change() -> bool:
+    return internals.top_saved_tensors_hooks(True) is None or not may_change_what_is_saved()
 
 
 def _refusal() -> Unsupported:
