@@ -163,6 +163,20 @@ def test_they_go_on_behind_a_break(mesh: Any, backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_nobody_asks_for_the_gradient_of_a_result(mesh: Any, backend: str) -> None:
+    def f(x: Any) -> Any:
+        made = DTensor.from_local(x, mesh, [Shard(0)]).sin()
+        return made * 2, x.cos(), made.sum(), made.to_local() + 1
+
+    compiled = stator.compile(f, backend=backend, fullgraph=True)
+    for rows, asked in ((4, 0), (5, 1), (7, 2), (7, 3), (8, 0)):
+        x, y = (torch.arange(3.0 * rows).reshape(rows, 3).requires_grad_() for _ in range(2))
+        for given, function in ((x, f), (y, compiled)):
+            whole(function(given)[asked]).sum().backward()
+        torch.testing.assert_close(y.grad, x.grad)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_results_hold_real_meshes(mesh: Any, backend: str) -> None:
     """torch remembers placements by equal meshes: neither those of before nor a backend's stand-ins get out."""
 
