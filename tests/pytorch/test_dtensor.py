@@ -162,6 +162,51 @@ def test_they_go_on_behind_a_break(mesh: Any, backend: str) -> None:
         assert torch.equal(found, x * 2) and torch.equal(x.grad, torch.full_like(x, 2.0))
 
 
+def steps(mesh: Any, compile: Callable[..., Any]) -> list[Any]:
+    """What training steps show that are compiled with their backward pass, clipping and optimizer."""
+    torch.manual_seed(0)
+    model = parallel(mesh)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        for scale in (1, 2):
+            loss = model(x * scale).square().mean()
+            loss.backward()
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        gradients = [whole(parameter.grad).clone() for parameter in model.parameters()]
+        optimizer.step()
+        return loss.detach(), whole(norm), *gradients
+
+    step = compile(step)
+    made = [step(torch.arange(3.0 * rows).reshape(rows, 3) / rows) for rows in (4, 4, 5, 7)]
+    return [*made, tuple(whole(parameter).detach() for parameter in model.parameters())]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_training_step_is_one_graph(mesh: Any, backend: str) -> None:
+    found = steps(mesh, lambda step: stator.compile(step, backend=backend, fullgraph=True))
+    assert_same(found, steps(mesh, lambda step: step), "steps", rtol=1e-5)
+    assert stator.stats().graphs <= 3  # the first makes the momenta, and then the sizes vary
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_gradients_in_the_memory_of_others_are_left_to_torch(mesh: Any, backend: str) -> None:
+    """The gradient of a sum holds what came to it."""
+
+    def f(x: Any) -> Any:
+        weight.grad = None
+        (DTensor.from_local(x, mesh, [Shard(0)]) + weight).to_local().backward(x)
+        return weight.grad.to_local() * 1
+
+    weight = nn.Parameter(distribute_tensor(torch.ones(4, 3), mesh, [Shard(0)]))
+    compiled = stator.compile(f, backend=backend)
+    for _ in range(3):
+        x = torch.randn(4, 3)
+        assert torch.equal(compiled(x), x)
+    assert {record.code for record in stator.stats().breaks} == {"SB0205"}
+
+
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_nobody_asks_for_the_gradient_of_a_result(mesh: Any, backend: str) -> None:
     def f(x: Any) -> Any:
