@@ -448,6 +448,11 @@ LATER = {
     "collective_operators": Name(
         "torch.ops._c10d_functional", OBJECT, "collectives as operations of a graph", has=("all_reduce", "wait_tensor")
     ),
+    "forget_placements": Name(
+        "torch.distributed.tensor.debug._clear_sharding_prop_cache",
+        FUNCTION,
+        "what torch remembers of distributed tensors holds no stand-ins of a backend's",
+    ),
     "functional_collectives": Name(
         "torch.distributed._functional_collectives", MODULE, "what these operators return", has=("wait_tensor",)
     ),

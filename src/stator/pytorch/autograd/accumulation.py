@@ -13,8 +13,8 @@ import torch
 
 from stator.pytorch.autograd.context_value import is_none
 from stator.pytorch.fake.metadata import same_numbers
-from stator.pytorch.fake.storage import is_dense, meet, storage_of
-from stator.pytorch.tensors.classes import is_plain_class
+from stator.pytorch.fake.storage import is_dense, meet, storages_of
+from stator.pytorch.tensors.classes import is_plain_class, is_traceable, is_wrapper
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 
@@ -55,9 +55,10 @@ class Accumulation:
         if is_none(old):
             held |= any(new is operand for operand in self.operands)
             may_own = not self.create_graph and not held and _lies_like(new.fake, leaf.fake)
-            if may_own and _overlaps(new.fake, self.others(new)):
+            others = self.others(new)
+            if may_own and (_overlaps(new.fake, others) or (others and is_wrapper(new.cls))):
                 return False
-            self.put(leaf, new if may_own and not self.others(new) else self.copied(leaf, new))
+            self.put(leaf, new if may_own and not others else self.copied(leaf, new))
             return True
         if not _is_known(old):
             return False
@@ -68,7 +69,8 @@ class Accumulation:
 
     def others(self, gradient: TensorValue) -> list[Fake]:
         """The other tensors in the memory of a gradient, as fake ones."""
-        return [v._fake for v in self._in_memory.get(storage_of(gradient.fake), ()) if v is not gradient]
+        found = [v for storage in storages_of(gradient.fake) for v in self._in_memory.get(storage, ())]
+        return [v._fake for v in found if v is not gradient]
 
     def copied(self, leaf: TensorValue, new: TensorValue) -> TensorValue:
         """A copy of a gradient that lies in memory as the leaf does."""
@@ -101,7 +103,10 @@ class Accumulation:
 
 
 def _is_known(value: Value) -> bool:
-    return isinstance(value, TensorValue) and value.meta is not None and is_plain_class(value.cls)
+    """Whether it is a plain tensor, or a wrapper that lies in memory like one."""
+    if not isinstance(value, TensorValue) or (is_traceable(value.cls) and not value.fake.is_nested):
+        return isinstance(value, TensorValue)
+    return value.meta is not None and is_plain_class(value.cls)
 
 
 def _lies_like(gradient: Fake, leaf: Fake) -> bool:
@@ -117,7 +122,8 @@ def _by_storage(recorder: Recorder) -> dict[int, list[TensorValue]]:
     found: dict[int, list[TensorValue]] = {}
     for value in tensors_among((*recorder.tracked.existing, *recorder.tracked.made)):
         if value._fake is not None:
-            found.setdefault(storage_of(value._fake), []).append(value)
+            for storage in storages_of(value._fake):
+                found.setdefault(storage, []).append(value)
     return found
 
 

@@ -20,7 +20,7 @@ from stator.pytorch.autograd.leaf_gradients import LeafGradients
 from stator.pytorch.autograd.leaf_hooks import LeafHooks, hooks_in_the_way
 from stator.pytorch.autograd.obstacles import in_the_way
 from stator.pytorch.nesting import values_in
-from stator.pytorch.tensors.classes import PLAIN_CLASSES
+from stator.pytorch.tensors.classes import PLAIN_CLASSES, is_traceable
 from stator.pytorch.tensors.latent import is_known_leaf
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.protocol import NONE, Handler
@@ -108,4 +108,4 @@ class Backward:
 
 
 def _is_plain(value: Value) -> bool:
-    return isinstance(value, TensorValue) and value.cls in PLAIN_CLASSES
+    return isinstance(value, TensorValue) and (value.cls in PLAIN_CLASSES or is_traceable(value.cls))

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import weakref
+from functools import partial
 from typing import TYPE_CHECKING
 
+import torch
 from torch.autograd.forward_ad import exit_dual_level
 
 from stator.pytorch import internals
 from stator.pytorch.graph.undo import Recovery, recovery
 from stator.pytorch.state import global_state
-from stator.pytorch.tensors.classes import overrides_functions
+from stator.pytorch.tensors.classes import is_traceable, overrides_functions
 from stator.pytorch.tensors.tensor import tensors_among
 
 if TYPE_CHECKING:
-    import torch
     import torch.fx
 
     from stator.guards.source import Source
     from stator.pytorch.graph.located import Located
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import TracedValue
-    from stator.pytorch.types import Function, Nested
+    from stator.pytorch.types import Function, Host, Nested
     from stator.space.interfaces import Writer
 
-__all__ = ["CompiledGraph", "leaving_state_alone", "lending", "without_last", "without_overrides"]
+__all__ = ["CompiledGraph", "leaving_state_alone", "lending", "with_zeros", "without_last", "without_overrides"]
 
 
 class CompiledGraph:
@@ -94,6 +96,55 @@ def lending(compiled: Function, leaves: list[int], plain: list[int]) -> Function
             raise
 
     return run
+
+
+def with_zeros(compiled: Function, places: list[int]) -> Function:
+    """The compiled graph, some of whose results are wrappers that autograd may never ask a gradient of.
+
+    AOTAutograd takes the backward pass of all results together. For those that nobody has asked of autograd gives its
+    node zeros that are plain tensors: then it raises that they are no wrappers.
+    """
+
+    def run(*args: object) -> Nested:
+        results = compiled(*args)
+        zeros: dict[Host, dict[int, Function]] = {}
+        for result in [results[place] for place in places]:
+            if isinstance(result.grad_fn, internals.FunctionBase):
+                zeros.setdefault(result.grad_fn, {})[result.output_nr] = _zeros(result)
+        for node, makers in zeros.items():
+            for name in _CALLED.intersection(dir(node)):
+                setattr(node, name, partial(_apply_wrapped, getattr(type(node), name), weakref.ref(node), makers))
+        return results
+
+    return run
+
+
+#: what autograd calls of a Function's node: with the gradients, or with one list of them
+_CALLED = frozenset({"apply", "apply_boxed"})
+
+
+def _apply_wrapped(apply: Function, node: Function, zeros: dict[int, Function], *gradients: Nested) -> Nested:
+    """Call it, with zeros that are wrappers in the places of those that are not."""
+    boxed = type(gradients[0]) is list
+    given = gradients[0] if boxed else list(gradients)
+    for place, make in zeros.items():
+        if type(given[place]) is torch.Tensor:
+            given[place] = make()
+    return apply(node(), given) if boxed else apply(node(), *given)
+
+
+def _zeros(tensor: Host) -> Function:
+    """What makes zeros like a tensor, without holding it; what else a wrapper holds, as offsets, is as it is."""
+    if not isinstance(tensor, torch.Tensor) or not (tensor.is_floating_point() or tensor.is_complex()):
+        return lambda: tensor
+    size, stride = tensor.size(), tensor.stride()
+    if not is_traceable(type(tensor)):
+        dtype, device = tensor.dtype, tensor.device
+        return lambda: torch.empty_strided(size, stride, dtype=dtype, device=device).zero_()
+    names, context = tensor.__tensor_flatten__()
+    parts = {name: _zeros(getattr(tensor, name)) for name in names}
+    unflatten = type(tensor).__tensor_unflatten__
+    return lambda: unflatten({name: zeros() for name, zeros in parts.items()}, context, size, stride)
 
 
 def leaving_state_alone(compiled: Function) -> Function:

@@ -21,6 +21,8 @@ from stator.guards.guard import Predicate
 from stator.pytorch import internals
 from stator.pytorch.graph.tracing_context import Context, name_later
 from stator.pytorch.shapes.unbacked import new_env
+from stator.pytorch.tensors.classes import holds_opaque
+from stator.pytorch.tensors.lowering import OPAQUE
 
 if TYPE_CHECKING:
     import torch.fx
@@ -55,11 +57,22 @@ def in_context(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Traced
             if value.host is not None and isinstance(value.host, torch.Tensor):
                 context.about(value.host, shapes.context_maker(value))
                 value.node.meta["tensor_dict"] = _marks(value.host)
+        _forget_equal_objects(inputs)
         try:
             with context.at_work(), internals.compile_context(internals.CompileContext(compile_id)):
                 yield context
         finally:
+            _forget_equal_objects(inputs)
             context.outlive(functools.partial(new_env, shapes.may_be_new))
+
+
+def _forget_equal_objects(inputs: list[TracedValue]) -> None:
+    """torch remembers how results of wrappers are placed, with the opaque object (a mesh) that it has met first.
+
+    AOTAutograd finds no other than those of the graph's inputs, and puts stand-ins for them, equal ones, into wrappers.
+    """
+    if any(value.cls in OPAQUE or holds_opaque(value.cls) for value in inputs):
+        internals.forget_placements()
 
 
 def dispatching_as_before() -> contextlib.AbstractContextManager[None]:

@@ -14,6 +14,7 @@ from stator.pytorch.graph.compiled_graph import (
     CompiledGraph,
     leaving_state_alone,
     lending,
+    with_zeros,
     without_last,
     without_overrides,
 )
@@ -25,6 +26,8 @@ from stator.pytorch.graph.regions import Regions
 from stator.pytorch.graph.unread import unread_results
 from stator.pytorch.graph.versions import counting_writes
 from stator.pytorch.shapes.ordinary import OrdinarySizes
+from stator.pytorch.tensors.classes import is_traceable
+from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
@@ -66,6 +69,10 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     located = Located(gm, showing, acting, effects.asserting) if compiled == gm.forward else None
     if compiled != gm.forward:
         compiled = counting_writes(compiled, recorder, inputs, outputs)
+        with_gradients = [value for value in tensors_among(outputs) if value.requires_grad]
+        wrappers = [outputs.index(value) for value in with_gradients if is_traceable(value.cls)]
+        if wrappers and len(with_gradients) > 1:
+            compiled = with_zeros(compiled, wrappers)
     if recorder.tracked.lent:
         compiled = lending(compiled, *places_of(recorder.tracked.lent, inputs))
     if unread:

@@ -63,9 +63,9 @@ def new_env(may_be_new: bool, trace: Trace | None = None) -> ShapeEnv:
 
 
 def sizes_of(operand: FakeOperand) -> tuple[Number, ...]:
-    """The sizes, strides and offset of a fake tensor; a number itself."""
-    if is_symbol(operand):
-        return (operand,)
+    """The sizes, strides and offset of a fake tensor; a number itself; nothing of what is neither."""
+    if not isinstance(operand, torch.Tensor):
+        return (operand,) if is_symbol(operand) else ()
     if operand.layout is not torch.strided:
         return tuple(operand.shape)
     return (*operand.shape, *operand.stride(), operand.storage_offset())

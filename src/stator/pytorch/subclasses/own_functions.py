@@ -28,6 +28,7 @@ from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Args, Host, Nested
+    from stator.space.interfaces import Trace
     from stator.space.protocol import Handler
     from stator.space.space import Space
 
@@ -90,11 +91,39 @@ class _WithOpaque(Lowering):
         value = value.force()
         if value.cls in OPAQUE and value.source is not None and not value.constant:
             self.space.guard_identity(value)
-            return value.identity(self.space), None
+            inputs = self.space.trace.extension(_Inputs).made
+            return self.operand(inputs.setdefault(value, _Input(self.space, value)))
         return super().value(value)
 
     def host(self, host: Host) -> tuple[Nested, object]:
         return (host, None) if type(host) in OPAQUE else super().host(host)
+
+
+class _Inputs:
+    """The opaque objects that the graph of a trace is given."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.made: dict[Value, _Input] = {}
+
+
+class _Input:
+    """An opaque object as an input of the graph: a backend must know of each in a result which one it is."""
+
+    meta = _fake = operation = None
+    symbolic = False
+
+    def __init__(self, space: Space, value: Value) -> None:
+        self.recorder = space.trace.recorder
+        self.cls = value.cls
+        self.source = value.source
+        self.host = self.fake = value.identity(space)
+        self._node: torch.fx.Node | None = None
+
+    @property
+    def node(self) -> torch.fx.Node:
+        if self._node is None:
+            self._node = self.recorder.nodes.of(self)
+        return self._node
 
 
 def install() -> None:
