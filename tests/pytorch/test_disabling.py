@@ -45,3 +45,52 @@ def test_the_function_may_be_another_later() -> None:
     cell = wearing.__closure__[wearing.__code__.co_freevars.index("fn")]
     cell.cell_contents = add_two
     assert compiled(X).tolist() == [2, 2]
+
+
+class Hooked(torch.nn.Linear):
+    """A layer with hooks that are kept out of graphs."""
+
+    def __init__(self, seen: list[str], *, after: bool = True) -> None:
+        super().__init__(2, 2)
+        self.before = self.register_forward_pre_hook(_hook(seen, "before"))
+        self.after = self.register_forward_hook(_hook(seen, "after")) if after else None
+
+
+def _hook(seen: list[str], name: str) -> Any:
+    @torch.compiler.disable
+    def hook(module: Any, *args: Any) -> Any:
+        seen.append(name)
+        return args[-1] * 2 if name == "after" else None
+
+    return hook
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("after", [True, False])
+def test_disabled_hooks_of_a_compiled_module_stand_around_its_graph(backend: str, after: bool) -> None:
+    seen: list[str] = []
+    module = Hooked(seen, after=after)
+    stator.reset()
+    compiled = stator.compile(module, backend=backend, fullgraph=True)
+    for rows in (2, 3, 4):
+        x = torch.randn(rows, 2, requires_grad=True)
+        expected = torch.autograd.grad(module(x).sum(), x)
+        torch.testing.assert_close(torch.autograd.grad(compiled(x).sum(), x), expected)
+    assert seen == ["before", "after"][: 1 + after] * 6
+    assert stator.stats().graphs == 2 and not stator.stats().breaks
+    module.before.remove()
+    compiled(X[None])
+    assert seen[12 if after else 6 :] == ["after"][:after]
+
+
+def test_disabled_hooks_on_both_sides_are_one_break() -> None:
+    seen: list[str] = []
+    layers = torch.nn.Sequential(*(Hooked(seen) for _ in range(4)))
+    stator.reset()
+    compiled = stator.compile(layers, backend="eager")
+    for rows in (2, 3):
+        x = torch.randn(rows, 2, requires_grad=True)
+        torch.testing.assert_close(compiled(x), layers(x))
+    assert seen == ["before", "after"] * 16
+    assert stator.stats().graphs == 2 and {record.code for record in stator.stats().breaks} == {"SB0302"}
+    assert sum(record.count for record in stator.stats().breaks) <= 3

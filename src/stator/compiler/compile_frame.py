@@ -19,7 +19,7 @@ from stator.host import collector
 from stator.interp.beginning import refusal
 from stator.interp.trace import Trace
 from stator.report.events import EVENTS, Broke, Compiled
-from stator.space.signals import BreakHere, DoFirst, NearRecursionLimit, Restart
+from stator.space.signals import BreakHere, DoFirst, NearRecursionLimit, Restart, RunsAsItIs
 from stator.space.value import Raised, Unsupported
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ class FrameCompiler:
             except NearRecursionLimit:
                 region.runs_out(code)
                 return None
+            except RunsAsItIs:
+                return region.run_as_it_is(code, list(trace.guards.values()))
             except DoFirst as e:
                 first = e
             except Restart as e:

@@ -6,7 +6,7 @@ from stator import errors
 from stator.compiler.constant_result import constant_result
 from stator.marks import functions, stance
 from stator.space.host_types import Host, HostCallable
-from stator.space.protocol import INTERCEPTS, Handler, register
+from stator.space.protocol import INTERCEPTS, Handler, Refusal, refuse, register
 from stator.space.space import Space
 from stator.space.value import Constant, Raised, Unsupported, Value
 
@@ -29,11 +29,7 @@ def _intercept(host: Host) -> Handler | None:
         return _refuse_change if _is_torchs(host) else _forbidden(host)
     reason = host.__dict__.get("_stator_disabled") or _torch_mark(host)
     if reason is not None:
-
-        def refuse(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-            raise Unsupported(errors.DisabledFunction(host.__qualname__, reason))
-
-        return refuse
+        return Refusal(refuse, errors.DisabledFunction(host.__qualname__, reason))
     if "_stator_constant_result" in host.__dict__ or "_dynamo_marked_constant" in host.__dict__:
         return constant_result(host)
     return None

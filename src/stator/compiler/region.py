@@ -160,7 +160,7 @@ class CompileRegion:
         """Whether another entry may be made for the code; notes why the ones there are did not fit."""
         if self.runs_eagerly(code):
             return False
-        entries = self.region.entries(code)
+        entries = self._compiled_for(code)
         if not entries:
             return True
         reason = reason_for(entries[-1], code, function, args)
@@ -181,7 +181,7 @@ class CompileRegion:
 
     def adopt(self, code: CodeType, function: Host, args: list[Host], config: Config) -> Entry | None:
         """An entry that a compile() call with equal settings has made, and that fits: it is one of this call's too."""
-        if len(self.region.entries(code)) >= config.recompile_limit:
+        if len(self._compiled_for(code)) >= config.recompile_limit:
             return None
         entry = self.pool.entry_for(code, function, args, config, beside=self)
         if entry is not None:
@@ -195,7 +195,7 @@ class CompileRegion:
 
     def _limits(self, code: CodeType, config: Config) -> Iterator[tuple[str, int, int]]:
         """The limits that there are: name, value, entries that count."""
-        yield "recompile_limit", config.recompile_limit, len(self.region.entries(code))
+        yield "recompile_limit", config.recompile_limit, len(self._compiled_for(code))
         if config.accumulated_recompile_limit:
             count = len({entry for compile_region in list(REGIONS) for entry in compile_region.region.entries(code)})
             yield "accumulated_recompile_limit", config.accumulated_recompile_limit, count
@@ -248,10 +248,24 @@ class CompileRegion:
         if is_suspendable(code):
             set_code_policy(code, CodePolicy.SKIP)
             return None
+        return self._left_to_python(code, guards)
+
+    def run_as_it_is(self, code: CodeType, guards: list[Guard]) -> Entry:
+        """Frames like this one run as ordinary Python around what is compiled, and count as nothing compiled."""
+        entry = self._left_to_python(code, guards)
+        self.state_of(code).setdefault("around", set()).add(entry)
+        return entry
+
+    def _left_to_python(self, code: CodeType, guards: list[Guard]) -> Entry:
         entry = Entry(compile_guards(guards), None)
         entry.alone = self.leaves_whole(code)
         self.add(code, entry)
         return entry
+
+    def _compiled_for(self, code: CodeType) -> list[Entry]:
+        """The entries of the code, but for those that `run_as_it_is` has made."""
+        around = self.state_of(code).get("around", ())
+        return [entry for entry in self.region.entries(code) if entry not in around]
 
     @staticmethod
     def leaves_whole(code: CodeType) -> bool:

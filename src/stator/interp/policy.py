@@ -20,6 +20,8 @@ _SITE = ("site-packages" + os.sep, "dist-packages" + os.sep)
 SKIPPED: list[str] = []
 #: directories inside skipped ones whose frames are traced all the same
 TRACED: list[str] = []
+#: codes of such frames, as they are what is to be compiled
+WANTED = ByCode[bool]()
 #: tell the codes whose frames run as they are together with all that they call, unless one graph holds them whole
 WHOLE: list[Callable[[CodeType], bool]] = []
 #: further such codes: calls of theirs have been left to Python as a whole. (What is compiled by itself is traced yet.)
@@ -86,9 +88,16 @@ def worth_tracing(code: CodeType) -> bool:
     name = code.co_filename
     if name.startswith((_HERE, "<")):
         return not name.startswith(_HERE) and not name.startswith(("<frozen", "<stator"))
-    if any(name.startswith(path) for path in TRACED):
+    if code in WANTED or any(name.startswith(path) for path in TRACED):
         return True
     return not is_library(code)
+
+
+def want(code: CodeType) -> None:
+    """The frame is what is to be compiled: it is traced though it is a library's."""
+    if is_library(code) and not worth_tracing(code) and not is_machinery(code):
+        WANTED.keep(code, True)
+        set_code_policy(code, CodePolicy.TRACE)
 
 
 def is_library(code: CodeType) -> bool:

@@ -437,6 +437,9 @@ LATER = {
     "world": Name(
         "torch.distributed.distributed_c10d._world", OBJECT, "the groups that this rank is in", has=("pg_names",)
     ),
+    "ddp_forward": Name("torch.nn.parallel.DistributedDataParallel.forward", FUNCTION, "DDP around its module"),
+    "ddp_run": Name("torch.nn.parallel.DistributedDataParallel._run_ddp_forward", FUNCTION, "DDP around its module"),
+    "ddp_inside": Name("torch.nn.parallel.DistributedDataParallel._inside_ddp_forward", FUNCTION, "one of DDP's steps"),
     "ddp_before": Name(
         "torch.nn.parallel.DistributedDataParallel._pre_forward", FUNCTION, "one of DDP's steps", has=("__code__",)
     ),

@@ -12,14 +12,16 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from stator.guards.raw import owner_of
 from stator.space.host_types import Host, HostCallable
 from stator.space.rare import load
-from stator.space.value import Constant, Raised, Value
+from stator.space.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.errors import Break
     from stator.guards.source import Source
     from stator.space.interfaces import Trace
     from stator.space.space import Space
@@ -41,6 +43,15 @@ class TailCall(Value):
         self.function = function
         self.args = args
         self.kwargs = kwargs
+
+
+class Refusal(partial[NoReturn]):
+    """`Refusal(refuse, break)`: the model of a function that is kept out of graphs: every call of it is this break."""
+
+
+def refuse(brk: Break, space: Space, args: list[Value], kwargs: dict[str, Value]) -> NoReturn:
+    """What a Refusal calls."""
+    raise Unsupported(brk)
 
 
 V = TypeVar("V", bound=type[Value])

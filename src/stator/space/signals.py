@@ -55,6 +55,10 @@ class DoFirst(BaseException):
         self.action = action
 
 
+class RunsAsItIs(BaseException):
+    """The frame is ordinary Python around what is compiled, and runs so for arguments like these: no break."""
+
+
 class NearRecursionLimit(BaseException):
     """The program may meet its recursion limit in what is traced: this time it runs as ordinary Python."""
 

@@ -11,6 +11,14 @@ def test_training_is_that_of_eager(ranks: Ranks, way: str) -> None:
     ranks.check("trained", way, "eager")
 
 
+ALONE = ("ddp_compiled", "ddp_of_compiled", "fsdp_of_blocks", "fsdp_of_wrapped_blocks", "fsdp_blocks_compiled")
+
+
+@pytest.mark.parametrize("way", ALONE)
+def test_one_graph(ranks: Ranks, way: str) -> None:
+    ranks.check("around", way)
+
+
 @pytest.mark.parametrize("way", ["ddp_accumulating", "fsdp_of_blocks"])
 def test_training_with_a_backward_graph(ranks: Ranks, way: str) -> None:
     ranks.check("trained", way, "aot_eager")

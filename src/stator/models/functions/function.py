@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import types
+import weakref
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -21,7 +22,7 @@ from stator.space.facts import fixed, plain_name
 from stator.space.globals_ import Globals, made_names, name_in
 from stator.space.interfaces import Trace, Writer
 from stator.space.operands import host_errors
-from stator.space.protocol import INTERCEPTS, NONE, Handler, TailCall, bad_call, handler_of, models
+from stator.space.protocol import INTERCEPTS, NONE, Handler, Refusal, TailCall, bad_call, handler_of, models
 from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Raised, Unsupported, Value
 
@@ -60,8 +61,26 @@ class Intercepted:
         """The model of a function that is not to be traced into, or None."""
         key = id(host)
         if key not in self._found:
-            self._found[key] = next((model for ask in INTERCEPTS if (model := ask(host)) is not None), None)
+            self._found[key] = _intercepted(host)
         return self._found[key]
+
+
+def _intercepted(host: types.FunctionType) -> Handler | None:
+    return next((model for ask in INTERCEPTS if (model := ask(host)) is not None), None)
+
+
+def refusal_of(host: types.FunctionType) -> Refusal | None:
+    """The model of a function that is kept out of graphs; None for any other."""
+    found = _refusals.get(host)
+    if found is None:
+        model = _intercepted(host)
+        if isinstance(model, Refusal):
+            found = _refusals[host] = model
+    return found
+
+
+#: those found, as guards ask for them
+_refusals = weakref.WeakKeyDictionary[types.FunctionType, Refusal]()
 
 
 @models(types.FunctionType)

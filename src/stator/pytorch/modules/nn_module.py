@@ -21,6 +21,7 @@ from stator.pytorch import internals
 from stator.pytorch.modules.compiled_forward import CompiledForward, compiled_forward, is_torchs, plain_forward
 from stator.pytorch.modules.compiled_module import CompiledModule
 from stator.pytorch.modules.module_hooks import are_left_to_python
+from stator.pytorch.modules.outside import kept_out, runs_outside
 from stator.space.attributes import is_generic
 from stator.space.protocol import NONE, TailCall, register
 from stator.space.value import Unsupported, Value
@@ -150,6 +151,14 @@ def _call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | 
         return None
     forward = _plain_forward(space, module)
     if not all(_is_empty(space, attrs.get_str(space, name)) for name in _HOOKS):
+        before, after = (
+            kept_out(space, _plain_dict(attrs.get_str(space, name)))
+            for name in ("_forward_pre_hooks", "_forward_hooks")
+        )
+        if before or after:
+            runs_outside(space, module)
+        if before and after:
+            before(space, [], {})  # one break in place of two, and `forward` is a graph of its own
         return None
     names = space.trace.namespaces.globals_of(_GLOBALS)
     if not all(_is_empty(space, names.get_str(space, name)) for name in _GLOBAL_HOOKS):
@@ -175,7 +184,7 @@ def _forward_of_compiled(space: Space, args: list[Value], kwargs: dict[str, Valu
 
 def _is_empty(space: Space, hooks: Value | None) -> bool:
     table = _plain_dict(hooks)
-    return table is not None and space.known(space.len(table)) == 0
+    return table is not None and not space.truth(table)
 
 
 def install() -> None:

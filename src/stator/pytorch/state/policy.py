@@ -8,6 +8,7 @@ from types import CodeType
 from typing import TYPE_CHECKING
 
 import torch
+import typing_extensions  # torch needs it
 
 from stator.interp import policy
 
@@ -38,7 +39,8 @@ def install() -> None:
     """Tell the policy of the frame hook."""
     policy.SHARED.append(_disabled)
     root = os.path.dirname(torch.__file__)
-    policy.SKIPPED.append(root + os.sep)
+    # typing_extensions are parts of later versions of the standard library
+    policy.SKIPPED += [root + os.sep, typing_extensions.__file__]
     policy.MACHINERY.extend(os.path.join(root, part) for part in _MACHINERY)
     policy.NO_MACHINERY.update(_DISABLING)
     # Python around C functions on arrays: each of its calls would break.
