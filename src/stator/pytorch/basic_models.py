@@ -11,19 +11,7 @@ from stator.pytorch.tensors import constants, operators, shown, specials
 __all__ = ["install"]
 
 _PARTS = (
-    *(
-        constants,
-        contexts,
-        function_modes,
-        reassigned,
-        shown,
-        specials,
-        sizes,
-        operators,
-        nn_module,
-        policy,
-        other_tracers,
-    ),
+    *(constants, contexts, function_modes, reassigned, shown, specials, sizes, operators, nn_module, policy),
     *(other_tracers, optimized_module, compiled_forward, copies, lazy),
 )
 
