@@ -174,7 +174,7 @@ def counter_on_the_module() -> tuple[Any, Calls]:
             self.step = 0
 
         def forward(self, x):
-            self.step += 1  # SB0601
+            self.step += 1
             if self.step % 2:  # SB0601
                 return x * 2
             return x - 1
