@@ -19,7 +19,7 @@ from stator.report.events import listening
 from tests.breaks.registry import PROGRAMS, Program, Run, alike, run
 from tests.breaks.told import Told, violations
 
-for _area in "branches choices contexts extensions kinds logs marks objects recompiles training values".split():
+for _area in "branches contexts extensions kinds logs marks objects recompiles training values choices".split():
     importlib.import_module(f"tests.breaks.{_area}")
 
 ALL = os.environ.get("STATOR_BREAKS") == "all"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import random
 import re
@@ -107,9 +108,8 @@ def _of_tensor(tensor: Host, seen: dict[int, tuple[int, Host]]) -> Iterator[byte
     if plain.layout is not torch.strided or plain.is_quantized:
         plain = plain.dequantize() if plain.is_quantized else plain.to_dense()
     if plain.device.type != "meta":
-        # `-0.0` is another bit pattern than `0.0`, and `view` wants a dimension.
         flat = plain.cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
-        yield flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+        yield ctypes.string_at(flat.data_ptr(), flat.numel() * flat.element_size()) if flat.numel() else b""
     if tensor.is_leaf and tensor.grad is not None:
         yield b"grad"
         yield from _parts(tensor.grad, seen)
