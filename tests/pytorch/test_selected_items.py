@@ -325,3 +325,69 @@ def test_the_last_items_of_what_has_room_for_few():
     compiled = stator.compile(act, backend="eager")
     for size in (3, 4, 2, 5, 1):
         assert outcome(compiled, deque(range(size), 4)) == outcome(act, deque(range(size), 4))
+
+
+class Named(nn.Module):
+    """Layers found by a path in which their number stands."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(6)])
+
+    def by_path(self, x: torch.Tensor, i: int) -> torch.Tensor:
+        return self.get_submodule(f"layers.{i}")(x)
+
+    def by_parameter(self, x: torch.Tensor, i: int) -> torch.Tensor:
+        return x @ self.get_parameter(f"layers.{i}.weight")
+
+    def by_parts(self, x: torch.Tensor, i: int) -> torch.Tensor:
+        first, _, last = f"layers.{i}".rpartition(".")
+        return getattr(getattr(self, first), last)(x)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("how", ["by_path", "by_parameter", "by_parts"])
+def test_a_module_that_is_found_by_a_path_with_a_number(how: str, backend: str) -> None:
+    plain = getattr(Named(), how)
+    compiled = stator.compile(plain, backend=backend)
+    for i in range(6):
+        results = []
+        for run in (plain, compiled):
+            x = torch.ones(2, 4, requires_grad=True)
+            y = run(x, i)
+            y.sum().backward()
+            results.append((y, x.grad))
+        torch.testing.assert_close(results[1], results[0], rtol=0, atol=0)
+    assert stator.stats().graphs == 2
+    for run in (plain, compiled):
+        with pytest.raises(AttributeError, match="has no attribute `?'?6"):
+            run(torch.ones(2, 4), 6)
+
+
+def test_parts_of_a_text_with_a_number() -> None:
+    def parts(x: torch.Tensor, i: int) -> list[object]:
+        text, twice = f"a.{i}.b{i}-c.", f"{i}.{i}"
+        found: list[object] = [
+            x + i,
+            text.split("."),
+            text.split("-"),
+            text.split("1"),
+            text.split(". "),
+            text.split("-c"),
+        ]
+        found += [
+            twice.split("."),
+            f"{i:3}".split(" "),
+            f"{i}".split(","),
+            f"{i!r}, {i}".split(", "),
+            text.split(".", 1),
+        ]
+        found += [text.rpartition(p) for p in (".", "-", "1", "x", "-c.", "b")] + [
+            twice.rpartition("."),
+            f"{i}".rpartition("."),
+        ]
+        return [*found, text == "", twice == "3", text == "a.", f"{i}" == "", f"{i}x" == "x", f"{i / 2}".split(".")]
+
+    compiled = stator.compile(parts, backend="eager", recompile_limit=20)
+    for i in (3, 14, -1, 1, 0, -12, 7, 111):
+        assert str(compiled(torch.ones(1), i)) == str(parts(torch.ones(1), i))

@@ -5,17 +5,20 @@ Each declines (None) where the answer depends on what is not known yet.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
-from stator.space.deferred import DeferredStr, joined
+from stator.space.deferred import DeferredStr, concatenated, joined
 from stator.space.host_types import Host
 from stator.space.operands import bool_value, known_host
 from stator.space.protocol import builtin
 from stator.space.space import Space
-from stator.space.value import Value
+from stator.space.value import Constant, Value
 
 #: what `hex` gives begins with a zero, and consists of these
 _HEX = frozenset("0123456789abcdefx")
+#: what other numbers are shown in
+_DIGITS = frozenset("-0123456789")
 
 
 def _pending(host: Host) -> Callable[[Callable[..., Value | None]], None]:
@@ -47,9 +50,19 @@ def _laid_out(space: Space, text: Value) -> DeferredStr:
 def _apart(space: Space, text: Value, part: Value) -> str | None:
     """The part, where no occurrence of it can lie in, or reach into, what is not known of the text."""
     word = _whole(space, part)
-    if not word or word[0] in _HEX or "0" in word:
-        return None
-    return word if all(function is hex for function, _ in _laid_out(space, text).pieces) else None
+    pieces = _laid_out(space, text).pieces
+    if not word or not pieces:
+        return word or None
+    if all(function is hex for function, _ in pieces):
+        return None if word[0] in _HEX or "0" in word else word
+    if all(function in (format, repr) and _in_digits(space, *args) for function, args in pieces):
+        return None if _DIGITS.intersection(word) else word
+    return None
+
+
+def _in_digits(space: Space, number: Value, *options: Value) -> bool:
+    """Whether a number is shown as `str` shows an int."""
+    return number.cls is int and all(option.as_host(space) == "" for option in options)
 
 
 @_pending(str.__add__)
@@ -61,6 +74,9 @@ def _differ(space: Space, left: Value, right: Value) -> bool | None:
     mine, theirs = _laid_out(space, left), _laid_out(space, right)
     if (mine.texts, mine.pieces) == (theirs.texts, theirs.pieces):
         return False
+    for whole, other in ((mine, theirs), (theirs, mine)):
+        if not whole.pieces and len(whole.texts[0]) < sum(map(len, other.texts)):
+            return True
     begins, other_begins = mine.texts[0], theirs.texts[0]
     common = min(len(begins), len(other_begins))
     if begins[:common] != other_begins[:common]:
@@ -115,3 +131,34 @@ def replace(space: Space, text: Value, old: Value, new: Value) -> Value | None:
         return None
     found = _laid_out(space, text)
     return DeferredStr(found.pieces, [known.replace(word, other) for known in found.texts])
+
+
+def _parts(text: DeferredStr, word: str) -> list[Value]:
+    """What stands between the occurrences of a word, all of which are in what is known of the text."""
+    pieces = [DeferredStr([piece]) for piece in text.pieces]
+    parts, part = list[Value](), list[str | DeferredStr]()
+    for known, *piece in itertools.zip_longest(text.texts, pieces):
+        first, *others = known.split(word)
+        part.append(first)
+        for other in others:
+            parts.append(concatenated(*part))
+            part = [other]
+        part += [each for each in piece if each is not None]
+    return [*parts, concatenated(*part)]
+
+
+@_pending(str.split)
+def split(space: Space, text: Value, separator: Value) -> Value | None:
+    word = _apart(space, text, separator)
+    return None if word is None else space.new_list(_parts(_laid_out(space, text), word))
+
+
+@_pending(str.rpartition)
+def rpartition(space: Space, text: Value, separator: Value) -> Value | None:
+    word = _apart(space, text, separator)
+    if word is None:
+        return None
+    *others, last = _parts(_laid_out(space, text), word)
+    begin = [each for part in others for each in (Constant(word), part)][1:]
+    whole = joined(begin, lambda part: part.as_host(space)) if begin else Constant("")
+    return space.new_tuple([whole, Constant(word if begin else ""), last])
