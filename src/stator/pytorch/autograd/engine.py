@@ -11,10 +11,12 @@ from stator._core import CodePolicy, set_code_policy
 from stator.interp import policy
 from stator.pytorch import internals
 from stator.pytorch.autograd.backward import backward_handler
+from stator.pytorch.autograd.batched import batched_grad
 from stator.pytorch.autograd.engine_run import (
     FAILS,
     OTHERWISE,
     arguments_of,
+    leave_to_python,
     need_of_its_own,
     refusal,
     run,
@@ -38,12 +40,16 @@ def _grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     grad = torch.autograd.grad
     recorder = space.trace.recorder
     args, kwargs = with_tuples(space, grad, args, kwargs)
-    call = lower_call(space, Call(grad, "call_function", grad), args, kwargs)
     arguments = arguments_of(grad, args, kwargs)
+    batched = arguments is not None and space.truth(arguments["is_grads_batched"])
+    function = batched_grad if batched and recorder.shapes.begun else grad
+    call = lower_call(space, Call(function, "call_function", function), args, kwargs)
     why = OTHERWISE if arguments is None else _in_its_way(space, arguments, call)
+    brk = refusal(grad, why or FAILS)
     if not why:
-        return run(recorder, call, refusal(grad, FAILS))
-    brk = refusal(grad, why)
+        return run(recorder, call, brk, batched)
+    if batched and not recorder.keeps_order:
+        leave_to_python(recorder, call, brk)
     for tensor in tensors_among(call.operands) if not recorder.keeps_order else ():
         need_of_its_own(tensor, brk)
     raise Unsupported(brk)
