@@ -12,10 +12,12 @@ from stator._core import CodePolicy, set_code_policy
 from stator.interp import policy
 from stator.pytorch import internals
 from stator.pytorch.autograd.backward import backward_handler
+from stator.pytorch.autograd.batched import batched_grad
 from stator.pytorch.autograd.engine_run import (
     FAILS,
     OTHERWISE,
     arguments_of,
+    leave_to_python,
     need_of_its_own,
     refusal,
     run,
@@ -31,6 +33,8 @@ from stator.space.protocol import register
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.types import Function
     from stator.space.space import Space
 
 
@@ -39,16 +43,26 @@ def _grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     grad = torch.autograd.grad
     recorder = space.trace.recorder
     args, kwargs = with_tuples(space, grad, args, kwargs)
-    inside = recorder.nodes.graph is not recorder.nodes.whole
-    call = lower_call(space, Call(_keeping if inside else grad, "call_function", grad), args, kwargs)
     arguments = arguments_of(grad, args, kwargs)
+    batched = arguments is not None and space.truth(arguments["is_grads_batched"])
+    function = _performing(recorder, batched)
+    call = lower_call(space, Call(function, "call_function", function), args, kwargs)
     why = OTHERWISE if arguments is None else _in_its_way(space, arguments, call)
+    brk = refusal(grad, why or FAILS)
     if not why:
-        return run(recorder, call, refusal(grad, FAILS))
-    brk = refusal(grad, why)
+        return run(recorder, call, brk, batched)
+    if batched and not recorder.keeps_order:
+        leave_to_python(recorder, call, brk)
     for tensor in tensors_among(call.operands) if not recorder.keeps_order else ():
         need_of_its_own(tensor, brk)
     raise Unsupported(brk)
+
+
+def _performing(recorder: Recorder, batched: bool) -> Function:
+    """What the graph calls for `torch.autograd.grad`."""
+    if batched and recorder.shapes.begun:
+        return batched_grad
+    return torch.autograd.grad if recorder.nodes.graph is recorder.nodes.whole else _keeping
 
 
 def _keeping(*args: Any, **kwargs: Any) -> Any:

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Host
     from stator.space.space import Space
 
-__all__ = ["FAILS", "OTHERWISE", "arguments_of", "need_of_its_own", "refusal", "run", "tensors_in", "with_tuples"]
+__all__ = [
+    "FAILS",
+    "OTHERWISE",
+    "arguments_of",
+    "leave_to_python",
+    "need_of_its_own",
+    "refusal",
+    "run",
+    "tensors_in",
+    "with_tuples",
+]
 
 #: why a call breaks that is no operation of the graph, whatever its arguments are
 OTHERWISE = "it is called in a way that is not recorded"
@@ -67,7 +77,7 @@ def tensors_in(space: Space, value: Value) -> list[TensorValue]:
     return tensors_among(values_in(space, value.force()))
 
 
-def run(recorder: Recorder, call: Call, brk: errors.Break) -> Value:
+def run(recorder: Recorder, call: Call, brk: errors.Break, batched: bool = False) -> Value:
     """Record a run of the engine; the graph ends before it, with this break, if it fails."""
     call.key = None  # metadata does not tell where a tensor has come from
     call.reads_history = True
@@ -78,6 +88,8 @@ def run(recorder: Recorder, call: Call, brk: errors.Break) -> Value:
     except (Failure, Unsupported):
         # The fake tensors have lost what the engine has used before it failed. If it failed for want of what an earlier
         # run has used, that belongs to the program's error too.
+        if batched and not recorder.keeps_order:
+            leave_to_python(recorder, call, brk)
         raise Restart(steps[0], brk) from None
 
 
@@ -88,3 +100,12 @@ def need_of_its_own(tensor: TensorValue, brk: errors.Break) -> None:
     """
     if tensor.operation is not None and tensor.requires_grad and tensor.node.users:
         raise Restart(tensor.operation.step + 1, brk)
+
+
+def leave_to_python(recorder: Recorder, call: Call, brk: errors.Break) -> None:
+    """End the graph before anything differentiable: what goes back through a compiled graph in batches loses, to torch,
+    the gradients of its own, without an error."""
+    made = tensors_among([*recorder.nodes.values.values(), *call.operands])
+    steps = [value.operation.step for value in made if value.requires_grad and value.operation is not None]
+    if steps:
+        raise Restart(min(steps), brk)
