@@ -83,6 +83,33 @@ def with_grad(x: Any) -> Any:
     return torch.autograd.grad(y.sin().sum(), x)[0]
 
 
+def removed(x: Any) -> Any:
+    y = x * 2
+    y.register_hook(lambda g: g * 10).remove()
+    return y.exp()
+
+
+def removed_at_the_end(x: Any) -> Any:
+    y = x * 2
+    with y.register_hook(lambda g: g * 10):
+        return y.exp()
+
+
+def one_removed(x: Any) -> Any:
+    y = x * 2
+    handles = [y.register_hook(hook) for hook in (lambda g: g * 10, lambda g: g + 1, lambda g: None)]
+    handles[0].remove()
+    handles[0].remove()
+    return y.exp()
+
+
+def removed_from_an_argument(x: Any) -> Any:
+    handle = x.register_hook(lambda g: g * 10)
+    y = x.exp()
+    handle.remove()
+    return y
+
+
 whole = [
     scaled,
     after_use,
@@ -94,6 +121,10 @@ whole = [
     returned,
     with_backward,
     with_grad,
+    removed,
+    removed_at_the_end,
+    removed_from_an_argument,
+    one_removed,
 ]
 
 
@@ -119,10 +150,12 @@ def on_a_view_of_an_input(x: Any) -> Any:
     return y
 
 
-def removed(x: Any) -> Any:
+def removed_after_use(x: Any) -> Any:
     y = x * 2
-    y.register_hook(lambda g: g * 10).remove()
-    return y.exp()
+    handle = y.register_hook(lambda g: g * 10)
+    y.exp().sum().backward()
+    handle.remove()
+    return x.grad * 1
 
 
 def handle_kept(x: Any) -> Any:
@@ -149,7 +182,7 @@ def of_another_shape(x: Any) -> Any:
 
 @backends
 @pytest.mark.parametrize(
-    "program", [beside_another, on_a_view_of_an_input, removed, handle_kept, raising, of_another_shape]
+    "program", [beside_another, on_a_view_of_an_input, removed_after_use, handle_kept, raising, of_another_shape]
 )
 def test_other_hooks_are_registered_by_python(program: Any, backend: str) -> None:
     alike(lambda: (program, []), backend=backend, tolerance=1e-5)

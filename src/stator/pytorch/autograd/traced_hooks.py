@@ -38,9 +38,12 @@ class HookModule(torch.nn.Module):
     def __init__(self, graph: torch.fx.GraphModule) -> None:
         super().__init__()
         self.graph = graph
+        #: the program has removed the hook before any gradient could meet it
+        self.removed = False
 
     def forward(self, tensor: torch.Tensor, *used: torch.Tensor) -> None:
-        tensor.register_hook(lambda gradient: next(iter(self.graph(gradient, *used)), None))
+        if not self.removed:
+            tensor.register_hook(lambda gradient: next(iter(self.graph(gradient, *used)), None))
 
 
 def record_hook(space: Space, tensor: TensorValue, hook: Value, traced: TracedHook) -> bool:
@@ -68,8 +71,8 @@ def record_hook(space: Space, tensor: TensorValue, hook: Value, traced: TracedHo
         raise DoFirst(what, _nothing)  # it writes, to the gradient itself perhaps: nothing of it would be in the graph
     if results or kept:
         used = graph.free(results)
-        module = HookModule(graph.close(results, used))
-        record_module(recorder, "hook", module, [tensor, *used], acts=True)
+        traced.module = HookModule(graph.close(results, used))
+        record_module(recorder, "hook", traced.module, [tensor, *used], acts=True)
         recorder.tracked.engine.traced_hooks.append(traced)
     return True
 
