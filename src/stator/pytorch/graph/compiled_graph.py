@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stator.pytorch.traced import TracedValue
     from stator.pytorch.types import Function, Host, Nested
     from stator.space.interfaces import Writer
+    from stator.space.value import Value
 
 __all__ = ["CompiledGraph", "leaving_state_alone", "lending", "with_zeros", "without_last", "without_overrides"]
 
@@ -98,12 +99,16 @@ def lending(compiled: Function, leaves: list[int], plain: list[int]) -> Function
     return run
 
 
-def with_zeros(compiled: Function, places: list[int]) -> Function:
+def with_zeros(compiled: Function, outputs: list[Value]) -> Function:
     """The compiled graph, some of whose results are wrappers that autograd may never ask a gradient of.
 
     AOTAutograd takes the backward pass of all results together. For those that nobody has asked of autograd gives its
     node zeros that are plain tensors: then it raises that they are no wrappers.
     """
+    followed = [value for value in tensors_among(outputs) if value.requires_grad]
+    places = [outputs.index(value) for value in followed if is_traceable(value.cls)]
+    if not places or len(followed) < 2:
+        return compiled
 
     def run(*args: object) -> Nested:
         results = compiled(*args)

@@ -26,8 +26,6 @@ from stator.pytorch.graph.regions import Regions
 from stator.pytorch.graph.unread import unread_results
 from stator.pytorch.graph.versions import counting_writes
 from stator.pytorch.shapes.ordinary import OrdinarySizes
-from stator.pytorch.tensors.classes import is_traceable
-from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
@@ -69,10 +67,7 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     located = Located(gm, showing, acting, effects.asserting) if compiled == gm.forward else None
     if compiled != gm.forward:
         compiled = counting_writes(compiled, recorder, inputs, outputs)
-        with_gradients = [value for value in tensors_among(outputs) if value.requires_grad]
-        wrappers = [outputs.index(value) for value in with_gradients if is_traceable(value.cls)]
-        if wrappers and len(with_gradients) > 1:
-            compiled = with_zeros(compiled, wrappers)
+        compiled = with_zeros(compiled, outputs)
     if recorder.tracked.lent:
         compiled = lending(compiled, *places_of(recorder.tracked.lent, inputs))
     if unread:
