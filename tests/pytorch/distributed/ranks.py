@@ -1,6 +1,6 @@
 """Two processes of one gloo group, which run the same check at the same time: `python -m …ranks RANK STORE`.
 
-A check is a function of `tests.pytorch.distributed.checks`; it raises where something is wrong. What hangs is ended by
+A check is a function of `checks`, `agreement` or `tensors`; it raises where something is wrong. What hangs is ended by
 gloo's timeout in the ranks, and by `LIMIT` from outside.
 """
 
@@ -76,7 +76,7 @@ def main() -> None:
     """Answer the checks that are asked for on standard input."""
     import torch.distributed as dist
 
-    from tests.pytorch.distributed import agreement, checks, programs
+    from tests.pytorch.distributed import agreement, checks, programs, tensors
 
     answers, sys.stdout = sys.stdout, sys.stderr
     rank, path = int(sys.argv[1]), sys.argv[2]
@@ -86,7 +86,7 @@ def main() -> None:
     for line in sys.stdin:
         name, *args = json.loads(line)
         try:
-            getattr(agreement if hasattr(agreement, name) else checks, name)(*args)
+            next(getattr(home, name) for home in (agreement, tensors, checks) if hasattr(home, name))(*args)
             answer = ""
         except BaseException:
             answer = traceback.format_exc()

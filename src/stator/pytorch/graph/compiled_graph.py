@@ -100,14 +100,14 @@ def lending(compiled: Function, leaves: list[int], plain: list[int]) -> Function
 
 
 def with_zeros(compiled: Function, outputs: list[Value]) -> Function:
-    """The compiled graph, some of whose results may be wrappers that autograd never asks a gradient of.
+    """The compiled graph, some of whose results are wrappers that autograd may never ask a gradient of.
 
     AOTAutograd takes the backward pass of all results together. For those that nobody has asked of autograd gives its
     node zeros that are plain tensors: then it raises that they are no wrappers.
     """
-    with_gradients = [value for value in tensors_among(outputs) if value.requires_grad]
-    places = [outputs.index(value) for value in with_gradients if is_traceable(value.cls)]
-    if not places or len(with_gradients) < 2:
+    followed = [value for value in tensors_among(outputs) if value.requires_grad]
+    places = [outputs.index(value) for value in followed if is_traceable(value.cls)]
+    if not places or len(followed) < 2:
         return compiled
 
     def run(*args: object) -> Nested:
