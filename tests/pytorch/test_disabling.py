@@ -94,3 +94,10 @@ def test_disabled_hooks_on_both_sides_are_one_break() -> None:
     assert seen == ["before", "after"] * 16
     assert stator.stats().graphs == 2 and {record.code for record in stator.stats().breaks} == {"SB0302"}
     assert sum(record.count for record in stator.stats().breaks) <= 3
+
+
+def test_the_graph_of_forward_is_not_that_of_a_call_with_hooks() -> None:
+    seen: list[str] = []
+    with pytest.raises(stator.errors.StatorError, match="no graph is that of the call"):
+        stator.trace(Hooked(seen), X[None])
+    assert seen == []

@@ -42,8 +42,12 @@ class _Stopping(Listener):
         result_types(event.gm)  # which has them made while they can be
 
     def compiled(self, event: Compiled) -> None:
-        if threading.get_ident() == self._thread and event.entry is not None and event.entry.owner is not None:
-            raise Traced(event)
+        if threading.get_ident() != self._thread or event.entry is None:
+            return
+        if event.entry.owner is None:
+            around = f"{event.code.co_qualname} runs as ordinary Python around what is compiled"
+            raise StatorError(f"{around}: no graph is that of the call")
+        raise Traced(event)
 
 
 @contextmanager
