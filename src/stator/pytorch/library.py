@@ -21,7 +21,8 @@ _RARE = {
 
 #: package → its files that register models, each in its `install()`
 _PARTS = {
-    "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "handles", "hooks"),
+    "functions": ("autograd_function",),
+    "autograd": ("checkpoint", "engine", "forward_mode", "handles", "hooks"),
     "composed": ("masked", "nested", "quantized", "sparse"),
     "distributed": ("awaited", "calls", "collectives", "functional", "groups", "meshes", "options", "work"),
     "fake": ("data_readers",),

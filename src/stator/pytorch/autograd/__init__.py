@@ -1,1 +1,1 @@
-"""Autograd: functions with a backward of their own, hooks, checkpoints, the engine."""
+"""Autograd: hooks, checkpoints, forward mode, the engine."""

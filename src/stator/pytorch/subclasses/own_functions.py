@@ -17,8 +17,8 @@ import torch
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.autograd.autograd_module import apply_function
 from stator.pytorch.fake.failure import Failure
+from stator.pytorch.functions.autograd_module import apply_function
 from stator.pytorch.graph.subgraph import record_module
 from stator.pytorch.tensors.classes import holds_opaque
 from stator.pytorch.tensors.lowering import OPAQUE, Call, Lowering, fill

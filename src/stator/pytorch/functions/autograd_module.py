@@ -14,7 +14,7 @@ from stator.pytorch.state import global_state
 if TYPE_CHECKING:
     import torch.fx
 
-    from stator.pytorch.autograd.mapping_rules import MappingRule
+    from stator.pytorch.functions.mapping_rules import MappingRule
     from stator.pytorch.types import Function, GraphValue
 
 

@@ -18,10 +18,10 @@ import torch
 from stator import errors
 from stator._core import CodePolicy, set_code_policy
 from stator.pytorch import internals
-from stator.pytorch.autograd.autograd_module import FunctionModule, Plan, apply_function, places_of
 from stator.pytorch.autograd.backward_graph import Witness, as_in_backward, gradient_of, is_inside, takes_tangents
 from stator.pytorch.autograd.context_value import ContextValue, is_none
-from stator.pytorch.autograd.mapping_rules import trace_rules
+from stator.pytorch.functions.autograd_module import FunctionModule, Plan, apply_function, places_of
+from stator.pytorch.functions.mapping_rules import trace_rules
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.state import global_state
 from stator.pytorch.tensors.recording import record_method

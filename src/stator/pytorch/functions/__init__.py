@@ -1,0 +1,1 @@
+"""Subclasses of `torch.autograd.Function`: what their calls become in a graph."""
