@@ -105,7 +105,7 @@ def warmup_by_a_counter_in_a_buffer() -> tuple[Any, Calls]:
 
         def forward(self, x):
             self.seen += 1
-            if self.seen < 2:  # SB0201
+            if self.seen < 2:  # SB0201 SB0601
                 return self.linear(x) * 0.1
             return self.linear(x)
 

@@ -73,12 +73,12 @@ class _Outcomes:
         found = search.now(recipe)
         if found is None or (isinstance(found, torch.Tensor) and found.numel() != 1):
             return None
-        result, text = function(found, *more), f"{function.__name__}({recipe.outcome.text})"
-        if not dynamism.outcome_stays(self.trace, text, result):
+        result, text = function(found, *more), recipe.outcome.text
+        if not dynamism.outcome_stays(self.trace, f"{function.__name__} of {text}", result):
             return None
         self.count += 1
         sources: Any = tuple(value.source for value in search.given)
-        self.trace.guard(Predicate(sources, _Gives(recipe, function, more, result), f"{text} == {result!r}"))
+        self.trace.guard(Predicate(sources, _Gives(recipe, function, more, result), _text(function, text, result)))
         return result
 
     def begins(self, value: TensorValue | SymValue) -> bool:
@@ -87,6 +87,13 @@ class _Outcomes:
         if isinstance(value, SymValue):
             return not any(map(recorder.shapes.env.is_unbacked_symint, symbols_of(value.number)))
         return value.cls is torch.Tensor and _steers(value) and is_written_alone(recorder, value)
+
+
+def _text(function: Function, value: str, result: Host) -> str:
+    """What a guard asks, as the program might write it."""
+    if function is bool:
+        return value if result else f"not ({value})"
+    return f"{function.__name__}({value}) == {result!r}"
 
 
 def _steers(value: TensorValue) -> bool:

@@ -47,6 +47,9 @@ _LIKE = (torch.ones_like, torch.zeros_like, torch.full_like)
 _NEW = tuple(getattr(internals.TensorBase, name) for name in ("new_ones", "new_zeros", "new_full", "new_tensor"))
 
 
+_SIGNS = {"lt": "<", "le": "<=", "eq": "==", "ne": "!=", "gt": ">", "ge": ">="}
+
+
 class Place:
     """Where a value is found: among the values a recipe begins with, or in a result; and the text it is shown as."""
 
@@ -259,9 +262,26 @@ class Search:
             else:
                 items.append(known)
             shown.append(places[-1].text if isinstance(items[-1], Operand) else "…" if known is operand else str(known))
-        text = f"{describe_callable(function)}{fill(args, shown)}".replace("'", "")
+        text = _call_text(function, fill(args, [_Shown(each) for each in shown]))
         self.steps.append((function, fill(args, items), fill(kwargs, items), places))
         return Place(len(self.steps) - 1, text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…")
+
+
+class _Shown(str):
+    """The text of an operand within that of a call."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return self
+
+
+def _call_text(function: Any, args: Any) -> str:
+    """A call as the program might write it."""
+    sign = _SIGNS.get(getattr(function, "__name__", "").strip("_"))
+    if sign is not None and len(args) == 2:
+        return f"{args[0]!r} {sign} {args[1]!r}"
+    return f"{describe_callable(function)}({', '.join(map(repr, args))})"
 
 
 def known_elements(value: TensorValue) -> int:
