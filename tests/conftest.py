@@ -4,6 +4,7 @@ What needs torch is collected away where torch is missing: the folders tests/pyt
 whose first line is `# needs: torch`, and tests marked `needs_torch`.
 """
 
+import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if away:
         config.hook.pytest_deselected(items=away)
         items[:] = [item for item in items if not item.get_closest_marker("needs_torch")]
+
+
+def pytest_collection_finish() -> None:
+    """Collecting garbage does not go through all tests, and all that they have imported, again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """What the interpreter destroys when it ends is collected then: nanobind counts what is left."""
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,12 +26,10 @@ SCENARIOS: list[Callable[[str], tuple[Any, ...]]] = []
 
 
 @pytest.fixture(autouse=True)
-def only_what_is_new() -> Iterator[None]:
+def only_what_is_new() -> None:
     """The collector looks at what the test has made, and not each time at all that earlier tests have left."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def scenario(function: Callable[[str], tuple[Any, ...]]) -> Callable[[str], tuple[Any, ...]]:

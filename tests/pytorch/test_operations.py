@@ -230,7 +230,6 @@ BREAKING = {
     "branch": lambda a: a + 1 if a.sum() > 0 else a - 1,
     "branch on a number": lambda a: a + 1 if a.sum().item() > 0 else a - 1,
     "tolist": lambda a: (a.repeat(3, 2).tolist(), a + 1),
-    "text of a tensor in autograd": lambda a: str(a.requires_grad_() * 2),
     "while": lambda a: [a := a / 2 for _ in range(3) if a.abs().max() > 0.1],
 }
 
