@@ -4,6 +4,7 @@ What needs torch is collected away where torch is missing: the folders tests/pyt
 whose first line is `# needs: torch`, and tests marked `needs_torch`.
 """
 
+import contextlib
 import gc
 import sys
 from collections.abc import Iterator
@@ -36,7 +37,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Collecting garbage does not go through all tests, and all that they have imported, again and again."""
+    """Collecting garbage does not go through all tests, and all that they have imported, again and again.
+
+    What only the collector leads to is looked for before: the list of the functions that search for codecs.
+    """
+    with contextlib.suppress(LookupError):
+        stator.compile(lambda text: text.encode("none such"), backend="eager")("text")
+    stator.reset()
     gc.collect()
     gc.freeze()
 
