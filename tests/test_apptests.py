@@ -88,11 +88,24 @@ def one_graph_cases() -> Iterator[object]:
 
 
 @pytest.fixture(autouse=True)
-def unwatched_collector() -> Iterator[None]:
-    """Collections are not told to what the test tools have in `gc.callbacks`: that breaks the graph."""
+def only_own_garbage() -> Iterator[None]:
+    """A program that collects garbage does not search all that torch and the other tests have made, again and again.
+
+    Nor are collections told to what the test tools have in `gc.callbacks`: that breaks the graph.
+    """
+    gc.freeze()
     told, gc.callbacks[:] = gc.callbacks[:], []
     yield
     gc.callbacks[:] = told
+    gc.unfreeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def frozen_again() -> Iterator[None]:
+    """Nor do later tests search it (see conftest.py)."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 every_program = pytest.mark.parametrize("program", list(PROGRAMS.values()), ids=list(PROGRAMS))
