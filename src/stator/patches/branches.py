@@ -6,7 +6,7 @@ import ast
 from typing import NamedTuple
 
 from stator.patches.conditions import condition, numbers_kept_tensors
-from stator.patches.source import Edit, Source
+from stator.patches.source import Edit, Source, names
 
 __all__ = ["CODES", "TITLE", "edits"]
 
@@ -48,9 +48,8 @@ def edits(source: Source, line: int, reason: str) -> list[Edit] | None:
 
 def _of_values(source: Source, node: ast.IfExp) -> _Branch | None:
     value = _chosen(source, node.test, [node.body], [node.orelse])
-    kept = source.parents[node]
-    targets = {kept.targets[0].id} if isinstance(kept, ast.Assign) and isinstance(kept.targets[0], ast.Name) else set()
-    return None if value is None else _Branch(node, node, "", value, frozenset(targets))
+    kept = _assigned(source.parents[node])
+    return None if value is None else _Branch(node, node, "", value, frozenset() if kept is None else frozenset({kept}))
 
 
 def _of_statements(source: Source, node: ast.AST) -> _Branch | None:
@@ -97,13 +96,14 @@ def _targets(body: list[ast.stmt]) -> tuple[str, ...] | None:
     """The names that a side assigns; () if it returns, None if it does anything else."""
     if len(body) == 1 and isinstance(body[0], ast.Return):
         return () if body[0].value is not None else None
-    names = [_assigned(each) for each in body]
-    return None if None in names or len(set(names)) != len(names) else tuple(filter(None, names))
+    assigned = [_assigned(each) for each in body]
+    return None if None in assigned or len(set(assigned)) != len(assigned) else tuple(filter(None, assigned))
 
 
-def _assigned(node: ast.stmt) -> str | None:
-    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-        return node.targets[0].id
+def _assigned(node: ast.AST) -> str | None:
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name
     return None
 
 
@@ -114,8 +114,7 @@ def _values(body: list[ast.stmt], targets: tuple[str, ...]) -> list[ast.expr | s
     if _targets(body) != targets:
         return None
     values = [each.value for each in body if isinstance(each, ast.Assign | ast.Return)]
-    later = {node.id for value in values[1:] if value for node in ast.walk(value) if isinstance(node, ast.Name)}
-    return None if later & set(targets[:-1]) else [value for value in values if value is not None]
+    return None if names(*values[1:]) & set(targets[:-1]) else [value for value in values if value is not None]
 
 
 def _chosen(source: Source, test: ast.expr, one: list[ast.expr | str], other: list[ast.expr | str]) -> str | None:
@@ -145,19 +144,19 @@ def _text(source: Source, *values: ast.expr | str) -> str:
 
 def _is_smooth(value: ast.expr | str) -> bool:
     """Whether it may be computed and derived also where it is not chosen: nothing is divided, looked up or called."""
-    if isinstance(value, str):
-        return value.isidentifier() or value.startswith("torch.where(")
-    if isinstance(value, ast.Name | ast.Attribute | ast.Constant):
-        return not isinstance(value, ast.Attribute) or _is_smooth(value.value)
-    if isinstance(value, ast.BinOp):
-        return isinstance(value.op, ast.Add | ast.Sub | ast.Mult) and _is_smooth(value.left) and _is_smooth(value.right)
-    if isinstance(value, ast.UnaryOp):
-        return isinstance(value.op, ast.USub) and _is_smooth(value.operand)
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        operands = [*value.args, *(keyword.value for keyword in value.keywords)]
-        if isinstance(value.func.value, ast.Name) and value.func.value.id == "torch":
-            return value.func.attr in _SMOOTH and all(map(_is_smooth, operands))
-        return value.func.attr in _SMOOTH and all(map(_is_smooth, [value.func.value, *operands]))
+    match value:
+        case str():
+            return value.isidentifier() or value.startswith("torch.where(")
+        case ast.Name() | ast.Constant():
+            return True
+        case ast.Attribute(value=owner):
+            return _is_smooth(owner)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
+            return _is_smooth(left) and _is_smooth(right)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return _is_smooth(operand)
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=args, keywords=keywords) if name in _SMOOTH:
+            return all(map(_is_smooth, [owner, *args, *(keyword.value for keyword in keywords)]))
     return False
 
 
@@ -171,26 +170,32 @@ def _is_pure(value: ast.expr | str) -> bool:
 
 def _writes(node: ast.AST) -> bool:
     """Whether it is a call of a method that writes its tensor."""
-    name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
-    return name.endswith("_") and not name.startswith("_")
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name.endswith("_") and not name.startswith("_")
+    return False
 
 
 def _written(source: Source, branch: _Branch) -> bool:
     """Whether the function goes on to write in place to what the branch has given another name: that was one tensor."""
-    sides = [each for node in (branch.first, branch.last) for each in ast.walk(node)]
-    names = branch.targets | {each.id for each in sides if isinstance(each, ast.Name)}
+    shared = branch.targets | names(branch.first, branch.last)
     loop = next(source.around(branch.first, ast.For, ast.AsyncFor, ast.While), None)
     behind = source.span(branch.last)[1] if loop is None else source.span(loop)[0]
     function = source.function(branch.first)
     for each in ast.walk(function) if function is not None else ():
-        if isinstance(each, ast.AugAssign):
-            written = each.target
-        elif isinstance(each, ast.Call) and _writes(each):
-            written = each.func.value  # type: ignore[attr-defined]
-        elif isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store | ast.Del):
-            written = each.value  # type: ignore[assignment]
-        else:
-            continue
-        if source.span(each)[0] >= behind and names & {n.id for n in ast.walk(written) if isinstance(n, ast.Name)}:
+        written = _target_of_write(each)
+        if written is not None and source.span(each)[0] >= behind and shared & names(written):
             return True
     return False
+
+
+def _target_of_write(node: ast.AST) -> ast.AST | None:
+    """What a statement or a call writes in place."""
+    match node:
+        case ast.AugAssign(target=target):
+            return target
+        case ast.Call(func=ast.Attribute(value=target)) if _writes(node):
+            return target
+        case ast.Subscript(value=target, ctx=ast.Store() | ast.Del()):
+            return target
+    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from stator.patches.source import Edit, Source
+from stator.patches.source import Edit, Source, names
 
 __all__ = ["CODES", "TITLE", "condition", "edits", "numbers_kept_tensors"]
 
@@ -30,27 +30,35 @@ def edits(source: Source, line: int, reason: str) -> list[Edit] | None:
 
 def condition(source: Source, test: ast.expr) -> str | None:
     """The same condition as a tensor of truth values; None if it is none on tensors."""
-    if isinstance(test, ast.BoolOp):
-        if any(_needs_what_is_asked_before(node) for value in test.values[1:] for node in ast.walk(value)):
+    match test:
+        case ast.BoolOp(op=ast.And(), values=values):
+            return _joined(source, "logical_and", values)
+        case ast.BoolOp(values=values):
+            return _joined(source, "logical_or", values)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            asked = condition(source, operand)
+            return None if asked is None else f"torch.logical_not({asked})"
+        case ast.Compare(ops=[ast.In() | ast.NotIn() | ast.Is() | ast.IsNot()]):
             return None
-        name = "logical_and" if isinstance(test.op, ast.And) else "logical_or"
-        first, *rest = [condition(source, value) for value in test.values]
-        for each in rest:
-            first = None if first is None or each is None else f"torch.{name}({first}, {each})"
-        return first
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        asked = condition(source, test.operand)
-        return None if asked is None else f"torch.logical_not({asked})"
-    if isinstance(test, ast.Compare):
-        if any(isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot) for op in test.ops) or len(test.ops) > 1:
-            return None
-        return _with_tensors(source, test)
-    if isinstance(test, ast.Call) and source.text(test.func) in _OF_MATH and len(test.args) == 1:
-        tensor = taken_out(test.args[0]) or test.args[0]
-        return f"torch.{_name(test)}({source.text(tensor)})"
-    if isinstance(test, ast.Call) and _name(test) not in _TRUTHS:
-        return f"{_with_tensors(source, test)} != 0"
-    return source.text(test) if isinstance(test, ast.Name | ast.Attribute | ast.Call) else None
+        case ast.Compare(ops=[_]):
+            return _with_tensors(source, test)
+        case ast.Call(func=function, args=[arg]) if source.text(function) in _OF_MATH:
+            return f"torch.{_name(test)}({source.text(taken_out(arg) or arg)})"
+        case ast.Call() if _name(test) not in _TRUTHS:
+            return f"{_with_tensors(source, test)} != 0"
+        case ast.Name() | ast.Attribute() | ast.Call():
+            return source.text(test)
+    return None
+
+
+def _joined(source: Source, function: str, values: list[ast.expr]) -> str | None:
+    """All or any of some conditions."""
+    if any(_needs_what_is_asked_before(node) for value in values[1:] for node in ast.walk(value)):
+        return None
+    first, *rest = [condition(source, value) for value in values]
+    for each in rest:
+        first = None if first is None or each is None else f"torch.{function}({first}, {each})"
+    return first
 
 
 def _needs_what_is_asked_before(node: ast.AST) -> bool:
@@ -70,12 +78,13 @@ def _with_tensors(source: Source, test: ast.expr) -> str:
 
 def taken_out(node: ast.AST | None) -> ast.expr | None:
     """The tensor of which a call takes the number."""
-    if not isinstance(node, ast.Call) or node.keywords:
-        return None
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "item" and not node.args:
-        return node.func.value
-    if isinstance(node.func, ast.Name) and node.func.id == "float" and len(node.args) == 1:
-        return None if isinstance(node.args[0], ast.Constant) else node.args[0]
+    match node:
+        case ast.Call(func=ast.Attribute(value=tensor, attr="item"), args=[], keywords=[]):
+            return tensor
+        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant()], keywords=[]):
+            return None
+        case ast.Call(func=ast.Name(id="float"), args=[tensor], keywords=[]):
+            return tensor
     return None
 
 
@@ -88,24 +97,35 @@ def numbers_kept_tensors(source: Source, test: ast.expr) -> list[Edit] | None:
 
     None if more is done with them than arithmetic.
     """
-    names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    asked = names(test)
     function = source.function(test)
-    found = []
-    for node in ast.walk(function) if function is not None else ():
-        if isinstance(node, ast.AugAssign):
-            targets = [node.target]
-        elif isinstance(node, ast.Assign):
-            targets = node.targets  # type: ignore[assignment]
-        else:
-            continue
-        tensor = taken_out(node.value)
-        if tensor is not None and any(isinstance(target, ast.Name) and target.id in names for target in targets):
-            found.append(source.replace(node.value, f"{_operand(source, tensor)}.detach().double()"))
-    for node in ast.walk(function) if found and function is not None else ():
-        used = isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load)
-        if used and not isinstance(source.parents[node], _ARITHMETIC):
-            return None
+    nodes = list(ast.walk(function)) if function is not None else []
+    found = [edit for node in nodes if (edit := _kept_tensor(source, node, asked)) is not None]
+    for node in nodes if found else ():
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()) if name in asked:
+                if not isinstance(source.parents[node], _ARITHMETIC):
+                    return None
     return found
+
+
+def _kept_tensor(source: Source, node: ast.AST, asked: set[str]) -> Edit | None:
+    """What makes a tensor of the number that an assignment gives one of these names."""
+    match node:
+        case ast.AugAssign(target=target, value=value):
+            targets = [target]
+        case ast.Assign(targets=targets, value=value):
+            pass
+        case _:
+            return None
+    tensor = taken_out(value)
+    if tensor is None or not any(names(target) & asked for target in targets if _is_name(target)):
+        return None
+    return source.replace(value, f"{_operand(source, tensor)}.detach().double()")
+
+
+def _is_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name)
 
 
 def _operand(source: Source, node: ast.expr) -> str:

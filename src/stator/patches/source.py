@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-__all__ = ["Edit", "Patch", "Site", "Source", "apply", "difference"]
+__all__ = ["Edit", "Patch", "Site", "Source", "apply", "difference", "names"]
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -144,6 +144,16 @@ class Source:
             if token.type == tokenize.COMMENT
             for line, column in [token.start]
         ]
+
+
+def names(*nodes: ast.AST | None) -> set[str]:
+    """The names in some nodes."""
+    found: set[str] = set()
+    for node in (each for root in nodes if root is not None for each in ast.walk(root)):
+        match node:
+            case ast.Name(id=name):
+                found.add(name)
+    return found
 
 
 def apply(text: str, patches: Sequence[Patch]) -> tuple[str, list[Patch], set[int]]:
