@@ -109,7 +109,12 @@ def is_library_file(name: str) -> bool:
     """The same of a file."""
     if name.startswith(tuple(SKIPPED)):
         return True
-    return name.startswith(_STDLIB) and not any(part in name for part in _SITE) and os.sep + "test" + os.sep not in name
+    return name.startswith(_STDLIB) and not is_installed(name) and os.sep + "test" + os.sep not in name
+
+
+def is_installed(name: str) -> bool:
+    """Whether a file is of a package that was installed."""
+    return any(part in name for part in _SITE)
 
 
 def is_called_back(args: list[Any]) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from stator.space.value import Value
 
 __all__ = [
+    "Bare",
     "is_sequence",
     "items_of",
     "leaves_of",
@@ -26,6 +27,15 @@ __all__ = [
     "value_of",
     "values_in",
 ]
+
+
+class Bare(str):
+    """A name in the text of nested arguments: strings are shown in quotes, and this is not."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def leaves_of(nested: Nested) -> Iterator[Nested]:

@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING
 
 from stator import errors
 from stator.pytorch.whole_calls import traced_or_whole
-from stator.space.protocol import INTERCEPTS, Handler
-from stator.space.value import Unsupported, Value
+from stator.space.protocol import INTERCEPTS, Handler, Refusal, refuse
 
 if TYPE_CHECKING:
     from types import CodeType
 
     from stator.errors import Break
     from stator.pytorch.types import Host
-    from stator.space.space import Space
 
 __all__ = ["install"]
 
@@ -51,7 +49,9 @@ def _intercept(host: Host) -> Handler | None:
         return None
 
     if host.__name__ == "disable":
-        return _refuse(name)
+        # A tracer heeds the marks of functions that exist.
+        met = f"{_MEETS} (a function that is marked in the trace)"
+        return Refusal(refuse, errors.UnsupportedUse(name, met))
 
     def breaks(met: Break) -> Break:
         if isinstance(met, errors.UnsupportedUse) and met.case.startswith(_MEETS):
@@ -63,15 +63,6 @@ def _intercept(host: Host) -> Handler | None:
         return code.co_filename == host.__code__.co_filename
 
     return traced_or_whole(host, breaks, within)
-
-
-def _refuse(name: str) -> Handler:
-    """Of what gives a function with a mark: a tracer heeds those of functions that exist."""
-
-    def refuse(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        raise Unsupported(errors.UnsupportedUse(name, f"{_MEETS} (a function that is marked in the trace)"))
-
-    return refuse
 
 
 def install() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from stator.errors.message import parted
+from stator.interp.policy import is_installed
 from stator.patches.offers import offers
 from stator.patches.source import Site, apply, difference
 from stator.report.explanation import BreakSite, Offer
@@ -19,8 +20,7 @@ __all__ = ["offered", "own_files", "read"]
 
 def own_files(files: Iterable[str]) -> list[str]:
     """Those of them that are the program's, and no installed library's."""
-    libraries = {"site-packages", "dist-packages"}
-    return [file for file in files if os.path.isfile(file) and libraries.isdisjoint(file.split(os.sep))]
+    return [file for file in files if os.path.isfile(file) and not is_installed(file)]
 
 
 def read(file: str) -> str | None:

@@ -24,6 +24,7 @@ import torch.fx
 
 from stator.pytorch.graph.graph_module import graph_module
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
+from stator.pytorch.nesting import Bare
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.tensor import TensorValue
 
@@ -225,16 +226,7 @@ def _text(body: list[torch.fx.Node], given: list[torch.fx.Node], results: list[t
     places = {node: f"%{i}" for i, node in enumerate((*given, *body))}
 
     def show(nested: Nested) -> str:
-        return repr(torch.fx.node.map_arg(nested, lambda node: _Place(places[node])))
+        return repr(torch.fx.node.map_arg(nested, lambda node: Bare(places[node])))
 
     steps = tuple([(node.op, node.target, show(node.args), show(node.kwargs)) for node in body])
     return steps, tuple([places[node] for node in results])
-
-
-class _Place(str):
-    """A node in the text of a graph; strings are shown in quotes, and this is not."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)

@@ -12,13 +12,14 @@ import torch
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.metadata import hint_of, is_describable
-from stator.pytorch.nesting import leaves_of
+from stator.pytorch.nesting import Bare, leaves_of
 from stator.pytorch.shapes import symbols
 from stator.pytorch.shapes.computed import existing_symbols
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.state.global_state import computes_alike
 from stator.pytorch.tensors.lowering import Operand, fill
 from stator.pytorch.tensors.tensor import TensorValue
+from stator.space.protocol import COMPARISONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -45,9 +46,6 @@ _ARITHMETIC |= {torch.sym_not, torch.sym_int, torch.sym_float}
 #: functions that read no more of their first operand than what it is like
 _LIKE = (torch.ones_like, torch.zeros_like, torch.full_like)
 _NEW = tuple(getattr(internals.TensorBase, name) for name in ("new_ones", "new_zeros", "new_full", "new_tensor"))
-
-
-_SIGNS = {"lt": "<", "le": "<=", "eq": "==", "ne": "!=", "gt": ">", "ge": ">="}
 
 
 class Place:
@@ -262,23 +260,14 @@ class Search:
             else:
                 items.append(known)
             shown.append(places[-1].text if isinstance(items[-1], Operand) else "…" if known is operand else str(known))
-        text = _call_text(function, fill(args, [_Shown(each) for each in shown]))
+        text = _call_text(function, fill(args, list(map(Bare, shown))))
         self.steps.append((function, fill(args, items), fill(kwargs, items), places))
         return Place(len(self.steps) - 1, text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…")
 
 
-class _Shown(str):
-    """The text of an operand within that of a call."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return self
-
-
 def _call_text(function: Any, args: Any) -> str:
     """A call as the program might write it."""
-    sign = _SIGNS.get(getattr(function, "__name__", "").strip("_"))
+    sign = COMPARISONS.get(f"__{getattr(function, '__name__', '').strip('_')}__")
     if sign is not None and len(args) == 2:
         return f"{args[0]!r} {sign} {args[1]!r}"
     return f"{describe_callable(function)}({', '.join(map(repr, args))})"
