@@ -55,6 +55,8 @@ class Entry:
     """With no target: nothing that the frame calls is traced either."""
     drops_arguments: bool
     """A frame begun by a tail call gives its arguments up when the target begins."""
+    released: int
+    """The arguments that the program lets go of before the target ends, a bit each, those from the 64th on the last."""
     prologue: Final[Callable[[], object] | None]
     """Called before the guards are checked, once in a dispatch; an exception: the entry is not for this call."""
     def __new__(
@@ -145,6 +147,17 @@ class CodePolicy(enum.IntEnum):
     """Run it, and all that it calls, without the hook."""
 
 def set_code_policy(code: CodeType, policy: CodePolicy, /) -> None: ...
+def mark_resumed(code: CodeType, first: int, end: int, calls: bool, /) -> None:
+    """Frames of the code go on after a graph break; they run as ordinary Python where the program would notice that an
+    object ends, which generated code would keep longer.
+
+    Args:
+        code: whose frames.
+        first: the first of the arguments that stay on the stack, where a call may take them.
+        end: behind the last of them.
+        calls: the first two arguments are a function, which the frame calls, and its arguments in a tuple.
+    """
+
 def tail_call(function: Callable[..., Any], /, *args: Any) -> Any:
     """What an entry's target returns to have the call made when its own frame, and all it keeps alive, is gone."""
 

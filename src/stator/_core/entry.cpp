@@ -73,6 +73,8 @@ PyMemberDef entry_members[] = {
     {"alone", T_BOOL, offsetof(Entry, alone), 0, "with no target: nothing that the frame calls is traced either"},
     {"drops_arguments", T_BOOL, offsetof(Entry, drops_arguments), 0,
      "a frame begun by a tail call gives its arguments up when the target begins"},
+    {"released", T_ULONGLONG, offsetof(Entry, released), 0,
+     "the arguments that the program lets go of before the target ends, a bit each"},
     {nullptr, 0, 0, 0, nullptr},
 };
 

@@ -14,6 +14,7 @@ struct Entry {
     int depth;              // of the calls that the target stands for: with fewer left, the frame runs natively
     char alone;            // with no target: nothing that the frame calls is traced either
     char drops_arguments;  // the program lets go of an argument before the target ends
+    unsigned long long released;  // the arguments of which it does, a bit each (finalizers.h)
 };
 
 extern PyType_Spec entry_spec;

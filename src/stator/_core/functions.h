@@ -10,8 +10,8 @@ PyCFunction as_method(Function* function) {
     return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
-extern PyMethodDef caller_functions[], class_functions[], contents_functions[], dict_functions[], keeping_functions[],
-    probe_functions[], raising_functions[], recursion_functions[], region_functions[], set_functions[],
+extern PyMethodDef caller_functions[], class_functions[], contents_functions[], dict_functions[], finalizer_functions[],
+    keeping_functions[], probe_functions[], raising_functions[], recursion_functions[], region_functions[], set_functions[],
     tail_call_functions[], tensor_functions[], traceback_functions[], tracing_functions[];
 
 }  // namespace stator

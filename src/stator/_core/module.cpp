@@ -123,9 +123,9 @@ PyMethodDef functions[] = {
 
 bool add_functions(PyObject* module) {
     for (PyMethodDef* table :
-         {caller_functions, class_functions, contents_functions, dict_functions, keeping_functions, probe_functions,
-          raising_functions, recursion_functions, region_functions, set_functions, tail_call_functions, tensor_functions,
-          traceback_functions, tracing_functions}) {
+         {caller_functions, class_functions, contents_functions, dict_functions, finalizer_functions, keeping_functions,
+          probe_functions, raising_functions, recursion_functions, region_functions, set_functions, tail_call_functions,
+          tensor_functions, traceback_functions, tracing_functions}) {
         if (PyModule_AddFunctions(module, table) < 0) return false;
     }
     return true;

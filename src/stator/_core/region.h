@@ -1,6 +1,7 @@
 // Regions (one per stator.compile() call), the caches of code objects, and the entries where the two meet.
 #pragma once
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -20,9 +21,16 @@ struct CodeEntries {
 
 enum class Policy { kTrace = 0, kSkip = 1, kRunRecursively = 2 };
 
+// Of code that goes on with a frame after a graph break (bytecode/continuation.py).
+struct Resumed {
+    Py_ssize_t first_operand = 0, end_of_operands = 0;  // those of its arguments that stay on the stack
+    bool calls = false;  // it begins with a call of the frame inside: a function and a tuple, its first arguments
+};
+
 // What hangs from a code object (co_extra); freed with it.
 struct CodeCache {
     Policy policy = Policy::kTrace;
+    std::optional<Resumed> resumed;
     PyObject* return_stub = nullptr;  // see frames.h
     std::unordered_map<Region*, CodeEntries*> by_region;
 

@@ -9,6 +9,7 @@ namespace stator {
 // A function and its arguments. The arguments go to the function's frame: nothing else keeps them alive then.
 struct TailCall {
     PyObject_VAR_HEAD
+    PyObject* region;  // whose frames it meets when it is called; null: it is left to who runs the target
     PyObject* items[1];
 };
 
@@ -18,6 +19,9 @@ inline bool is_tail_call(PyObject* result) { return result && Py_IS_TYPE(result,
 
 // Whether the frame that begins is the one of the tail call being made; its arguments are its own from now on.
 bool take_over_tail_call(Context& context, PyObject* function);
+
+// The call of a frame that a resumed one goes on with, as a callable without arguments.
+PyObject* make_resumed_call(PyObject* function, PyObject* arguments, Region* region);
 
 PyObject* run_tail_calls(Context& context, Region* region, PyObject* result);
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from types import CellType, CodeType, FunctionType, TracebackType
 from typing import Any, Literal, NamedTuple, get_args
 
-from stator._core import raise_unchanged
+from stator._core import mark_resumed, raise_unchanged
 
 from .assemble import Handler, Item, Position, Template, assemble
 from .by_code import ByCode
@@ -156,7 +156,7 @@ def variant(code: CodeType, inner: CodeType) -> CodeType:
     if found is None:
         # Who calls it holds it: it holds what its own cache refers to, and `inner` is part of that.
         found = code.replace()
-        _origins.keep(found, _origins[code])
+        _keep(found, _origins[code])
         _unvaried.keep(found, code)
         copies.keep(inner, weakref.ref(found))
     return found
@@ -595,4 +595,24 @@ def _register(made: CodeType, code: CodeType, place: _Place, prologue: _Prologue
     raised = {}
     for item, at in prologue.raised:
         raised[decoded.index_of_offset(2 * item.start)] = at
-    _origins.keep(made, _Origin(weakref.ref(code), place, call, tuple(kept), raised))
+    _keep(made, _Origin(weakref.ref(code), place, call, tuple(kept), raised))
+
+
+def _keep(made: CodeType, origin: _Origin) -> None:
+    """Remember where a continuation comes from; the core is told which of its arguments are operands."""
+    _origins.keep(made, origin)
+    place = origin.place
+    count = len(_parameters(place))
+    first = 0
+    if place.mode == "call":
+        first = 2  # the frame inside and its arguments
+    elif place.mode == "throw" or _is_stored(made, origin):
+        first = place.results
+    mark_resumed(made, first, count - len(place.names), place.mode == "call")
+
+
+def _is_stored(made: CodeType, origin: _Origin) -> bool:
+    """Whether what a continuation is given goes to a variable at once."""
+    instrs = decode(made).instrs
+    first = instrs[len(instrs) - len(origin.kept)].op if origin.kept else ""
+    return origin.place.results == 1 and first in ("STORE_FAST", "STORE_DEREF")

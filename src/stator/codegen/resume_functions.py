@@ -31,7 +31,7 @@ from stator.interp.handling import ExcInfo, Lasti
 from stator.interp.policy import give_up_on
 from stator.models.functions.cell import CellValue
 from stator.space.globals_ import made_names
-from stator.space.protocol import is_immutable
+from stator.space.protocol import is_immutable, model_for
 from stator.space.value import NULL, Lazy, Value
 
 if TYPE_CHECKING:
@@ -123,19 +123,26 @@ def _locals(
     live: set[str] = set()
     for start in starts:
         live |= live_names(frame.decoded, start)
-    names = _restored(frame, live | _held(frame))
+    names = _restored(frame, live | _held(writer, frame))
     return names, [writer.expr(frame.locals[n]) for n in names]
 
 
-def _held(frame: Frame) -> set[str]:
+def _held(writer: Writer, frame: Frame) -> set[str]:
     """Variables not needed any more whose objects nothing but a continuation's frame may keep alive."""
     fresh = frame.trace.classes.fresh  # what they derive from knows of them
     kept = {n for n, v in frame.locals.items() if fresh and not v.lazy and any(v is made for made in fresh.values())}
+    # What runs as ordinary Python may have filled it with what notices its end.
+    kept |= {n for n, v in frame.locals.items() if v.source is None and writer.is_made(v) and _may_be_filled(v.cls)}
     if frame.trace.finalizers.calls_back:
         kept |= {n for n, v in frame.locals.items() if v.source is None and v is not NULL}
     if not is_continuation(frame.trace.root.code):
         return kept  # the frame that is traced keeps its arguments itself
     return kept | {n for n, v in frame.locals.items() if _from_arguments(v.source) and not _timeless(v)}
+
+
+def _may_be_filled(cls: type) -> bool:
+    """Whether a new object of the class may come to hold others that go with it."""
+    return not is_immutable(cls) and not model_for(cls).CACHED_WEAKLY
 
 
 def _from_arguments(source: Source | None) -> bool:

@@ -152,6 +152,7 @@ class FrameCompiler:
             with collector.paused():
                 result = frame.run()
                 program.note_variables(frame)
+                trace.root.released = trace.root.released_by([frame])
                 trace.end(frame)
         except Raised as e:
             return program.raises(e.value), None
@@ -168,6 +169,7 @@ class FrameCompiler:
                 raise Unsupported(errors.FrameGivenUp(frame.code.co_qualname, reason)) from None
             frames = [state.frame for state in e.states]
             trace.root.drops_arguments = trace.root.dropped_by(frames)
+            trace.root.released = trace.root.released_by(frames, e.states[0].stack)
             if trace.recorder is not None:
                 trace.recorder.resumed = frames
             return program.breaks(e.states), e.brk

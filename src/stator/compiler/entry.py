@@ -30,7 +30,7 @@ def make_entry(compile_region: CompileRegion, trace: Trace, code: CodeType, resi
         check_ir(Traced(code, program, residual))
     entry = Entry(program, residual.function, residual, trace.finalizers.prologue)
     entry.depth = trace.calls.deepest
-    entry.drops_arguments = trace.root.drops_arguments
+    entry.drops_arguments, entry.released = trace.root.drops_arguments, trace.root.released
     compile_region.add(code, entry)
     STATS.frame(trace, residual, len(guards))
     return entry

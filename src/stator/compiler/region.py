@@ -256,6 +256,16 @@ class CompileRegion:
         self.state_of(code).setdefault("around", set()).add(entry)
         return entry
 
+    def runs_for_finalizer(self, code: CodeType, cls: type) -> None:
+        """The core runs a resumed frame as it is, since it lets go of an object of this class; called each time."""
+        told = self.state_of(code).setdefault("run for finalizers", set())
+        if cls not in told:
+            told.add(cls)
+            at = messages.resumption(code)
+            cause = errors.LifetimeObserved(f"letting go of a {cls.__qualname__}, whose end runs code,")
+            brk = errors.FrameGivenUp(code.co_qualname, cause.reason)
+            EVENTS.broke(Broke(brk, messages.place(at), (at,), cause))
+
     def _left_to_python(self, code: CodeType, guards: list[Guard]) -> Entry:
         entry = Entry(compile_guards(guards), None)
         entry.alone = self.leaves_whole(code)

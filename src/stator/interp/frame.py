@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -256,12 +256,15 @@ class Frame:
         reraised = self.handling.reraised
         return self.instrs[max(self.index - 1, 0) if reraised is None else reraised]
 
+    def hosts(self) -> Iterator[object]:
+        """The existing objects that are its variables and stack entries."""
+        for value in (*self.locals.values(), *self.stack, *(c.contents for c in self.cells.values())):
+            if value is not None:
+                yield host_behind(self.space, value)
+
     def holds(self, host: object) -> bool:
         """Whether a variable or a stack entry is this existing object."""
-        for value in (*self.locals.values(), *self.stack, *(c.contents for c in self.cells.values())):
-            if value is not None and (value.host if type(value) is Lazy else self.space.identity(value)) is host:
-                return True
-        return False
+        return any(found is host for found in self.hosts())
 
     def load_global(self, name: str) -> Value:
         """A global, else a builtin; raises NameError."""
@@ -285,6 +288,11 @@ class Frame:
             return self.name_error(text, name)
         text = f"cannot access local variable '{name}' where it is not associated with a value"
         return self.space.error(UnboundLocalError, text)  # which is not told the name
+
+
+def host_behind(space: Space, value: Value) -> object:
+    """The existing object that a value is; what has been read from a frame stays unread."""
+    return value.host if type(value) is Lazy else space.identity(value)
 
 
 def check_complete() -> None:

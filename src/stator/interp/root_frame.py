@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import sys
+from collections.abc import Iterable
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
@@ -21,7 +24,7 @@ from stator.guards.source import (
     LocalSource,
     asked,
 )
-from stator.interp.frame import Frame
+from stator.interp.frame import Frame, host_behind
 from stator.models.functions.function import FunctionValue
 from stator.space.host_types import Host
 from stator.space.protocol import is_immutable
@@ -54,6 +57,8 @@ class RootFrame:
         self.unresumable: Break | None = None
         #: whether the program has let go of an argument before the graph break
         self.drops_arguments = False
+        #: of which arguments it has when the trace ends, a bit each as `_core.Entry.released` has them
+        self.released = _ALL
         #: what its callers handle, as they do while it is traced
         self.outer_exception = sys.exception()
 
@@ -96,12 +101,29 @@ class RootFrame:
         args = [arg for arg in self.args if not is_immutable(type(arg))]
         return not all(any(frame.holds(arg) for frame in frames) for arg in args)
 
+    def released_by(self, frames: list[interfaces.Frame], operands: Iterable[Value] = ()) -> int:
+        """The arguments that neither the frames nor the operands of the instruction that breaks are any more."""
+        held = {id(host) for frame in frames for host in frame.hosts()}
+        held |= {id(host_behind(self.space, value)) for value in operands}
+        slots = (1 << min(slot, _LAST) for slot, arg in enumerate(self.args) if not _is_held(arg, held))
+        return functools.reduce(operator.or_, slots, 1 << _LAST)
+
     def close(self) -> None:
         """The trace is over: keep nothing of the program's alive."""
         self.args = []
         self.names = PLAIN
         self.function = None
         self.outer_exception = None
+
+
+#: the bit for the cells of the frame's function, and for all arguments from the 64th on
+_LAST = 63
+_ALL = (1 << 64) - 1
+
+
+def _is_held(arg: Host, held: set[int]) -> bool:
+    """Whether an argument is among what is held, or is a tuple of such: a frame that is gone on with has its own so."""
+    return id(arg) in held or (type(arg) is tuple and all(_is_held(item, held) for item in arg))
 
 
 def _running_function(space: Space, function: FunctionType) -> FunctionValue:

@@ -7,6 +7,7 @@ from types import CodeType
 from typing import TYPE_CHECKING
 
 from stator import errors
+from stator.bytecode.continuation import resume_line
 from stator.errors.message import Message, parted, place
 from stator.guards.base import short_name
 from stator.report.source_lines import line_at
@@ -15,7 +16,7 @@ from stator.report.stats import STATS, RecompileRecord
 if TYPE_CHECKING:
     from stator.report.events import Broke
 
-__all__ = ["backend_failed", "broke", "definition", "limit_reached", "not_again", "place", "recompiled"]
+__all__ = ["backend_failed", "broke", "definition", "limit_reached", "not_again", "place", "recompiled", "resumption"]
 
 #: how many of the latest changes a message tells
 _MOST_TOLD = 4
@@ -25,6 +26,11 @@ _LEFT = "the function runs as ordinary Python from now on, and calls inside that
 def definition(code: CodeType) -> FrameSummary:
     """Where a function is defined, as the place of what is told about all of it."""
     return FrameSummary(code.co_filename, code.co_firstlineno, short_name(code.co_qualname))
+
+
+def resumption(code: CodeType) -> FrameSummary:
+    """Where a frame is gone on with after a break."""
+    return FrameSummary(code.co_filename, resume_line(code), short_name(code.co_qualname))
 
 
 def broke(event: Broke, count: int = 1) -> Message:

@@ -7,7 +7,7 @@ So a model imports nothing above it, and one can read here what a trace is to a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -220,6 +220,9 @@ class Frame(Protocol):
 
     def last(self) -> Instr:
         """The instruction that a frame object shows: the one being executed, or at which it has raised."""
+
+    def hosts(self) -> Iterable[Host]:
+        """The existing objects that are its variables and stack entries."""
 
     def holds(self, host: object) -> bool:
         """Whether a variable or a stack entry is this existing object."""
