@@ -59,3 +59,53 @@ def test_the_compiled_program_finds_it_on():
 
     assert enabled() is True
     assert enabled() is True
+
+
+def test_code_of_others_runs_as_the_program_has_it():
+    with collector.paused():
+        with collector.running():
+            assert gc.isenabled()
+        assert not gc.isenabled()
+    gc.disable()
+    try:
+        with collector.paused(), collector.running():
+            assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_it_ends_without_a_full_collection():
+    generations = []
+
+    def note(phase, info):
+        if phase == "start":
+            generations.append(info["generation"])
+
+    most = gc.get_threshold()
+    gc.set_threshold(100, 1, 1)  # the next collection but two is a full one
+    gc.callbacks.append(note)
+    try:
+        kept = []
+        for _ in range(6):
+            with collector.paused():
+                kept += [[] for _ in range(1_000)]
+    finally:
+        gc.callbacks.remove(note)
+        gc.set_threshold(*most)
+    assert generations
+    assert 2 not in generations
+
+
+def test_a_finalizer_may_compile():
+    class Node:
+        def __del__(self):
+            answers.append(stator.compile(lambda x: x + 1)(1))
+
+    answers = []
+    with collector.paused():
+        node = Node()
+        node.itself = node
+        del node
+        kept = [[] for _ in range(1_000)]
+    assert answers == [2]
+    assert kept

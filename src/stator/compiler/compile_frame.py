@@ -55,7 +55,7 @@ class FrameCompiler:
     def compile(self) -> Entry | None:
         """Make the entry, and put it into the cache; None to run the frame as it is this time."""
         limit = sys.getrecursionlimit()
-        with EVENTS.compiling(self.outcome) as outcome:
+        with EVENTS.compiling(self.outcome) as outcome, collector.paused():
             try:
                 outcome.entry = self._restarting()
             finally:
@@ -149,11 +149,10 @@ class FrameCompiler:
     def _run(self, trace: Trace, program: Program, frame: Frame) -> tuple[Residual, Break | None]:
         """Execute the frame symbolically and write what remains of it; with the break that ended it, if one did."""
         try:
-            with collector.paused():
-                result = frame.run()
-                program.note_variables(frame)
-                trace.root.released = trace.root.released_by([frame])
-                trace.end(frame)
+            result = frame.run()
+            program.note_variables(frame)
+            trace.root.released = trace.root.released_by([frame])
+            trace.end(frame)
         except Raised as e:
             return program.raises(e.value), None
         except BreakHere as e:

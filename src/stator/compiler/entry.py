@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from stator._core import Entry
 from stator.codegen.ir_check import Traced, check_ir
 from stator.guards.program import compile_guards
-from stator.host import collector
 from stator.models.stdlib.critical_section import CriticalSection
 from stator.report.stats import STATS
 
@@ -23,8 +22,7 @@ def make_entry(compile_region: CompileRegion, trace: Trace, code: CodeType, resi
     guards = list(trace.guards.values())
     if trace.recorder is not None:
         guards = trace.recorder.guards_first() + guards + trace.recorder.guards_last()
-    with collector.paused():
-        program = compile_guards(guards, residual.outputs)
+    program = compile_guards(guards, residual.outputs)
     trace.extension(CriticalSection).guards.program = program
     if trace.config.check_ir:
         check_ir(Traced(code, program, residual))

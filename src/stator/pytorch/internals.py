@@ -128,6 +128,8 @@ _CLASSES = {
             "DataDependentOutputException",
             "UnsupportedFakeTensorException",
             "UnsupportedOperatorException",
+            "FakeTensor",
+            "in_kernel_invocation_manager",
         ),
     ),
     "ScriptMethod": Name("torch._C.ScriptMethod", CLASS, "a method of a module of TorchScript"),

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.pytorch import internals
+from stator.pytorch.fake.direct import run_directly
 from stator.pytorch.fake.failure import made_fake
 from stator.pytorch.fake.modes import Mode
 from stator.pytorch.state.disabling import spare_references
@@ -214,7 +215,8 @@ class FakeMode(Mode, internals.FakeTensorMode):
             if rule is None:
                 raise NotImplementedError(f"there is no rule for fake tensors in {func.name()}")
             return rule(self, *args, **(kwargs or {}))
-        return self.dispatch(func, types, args, kwargs or {})
+        made = run_directly(self, func, args, kwargs or {})
+        return self.dispatch(func, types, args, kwargs or {}) if made is NotImplemented else made
 
     def of(self, tensor: torch.Tensor, **symbolic: object) -> Fake:
         """The fake tensor of an existing one, with its sizes as they are, unless `symbolic` says otherwise."""

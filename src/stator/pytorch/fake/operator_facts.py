@@ -16,7 +16,7 @@ from stator.pytorch import internals
 if TYPE_CHECKING:
     from stator.pytorch.types import Function, Operator
 
-__all__ = ["communicates", "is_total", "makes_like", "makes_view", "name_of"]
+__all__ = ["communicates", "is_total", "looks_at_numbers", "makes_like", "makes_view", "name_of"]
 
 
 def name_of(operator: Operator) -> str:
@@ -42,6 +42,12 @@ def makes_view(operator: Operator) -> bool:
     if not schema.returns or schema.is_mutable or name_of(operator) == "as_strided":
         return False  # as_strided looks at where in which memory its operand lies
     return all(made.alias_info is not None and not made.alias_info.is_write for made in schema.returns)
+
+
+def looks_at_numbers(operator: Operator) -> bool:
+    """Whether what an operator makes depends on what its operands hold, or on chance."""
+    looks = (torch.Tag.nondeterministic_seeded, torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
+    return any(tag in operator.tags for tag in looks)
 
 
 @functools.cache
@@ -144,8 +150,8 @@ COMMUNICATING = frozenset(
 )
 #: they may write an element twice
 IDEMPOTENT = frozenset(("fill", "zero"))
-#: neither pointwise nor views, but whatever numbers they are given, what they return has the same metadata
-SIMPLE = frozenset(("_unsafe_view", "clone", "mm", "addmm", "bmm", "sum", "mean"))
+#: a tensor that the program has written down goes through them: what it holds may be known
+LIFTS = frozenset(("lift_fresh", "lift_fresh_copy"))
 
 # -- functions and methods of torch, by the names that programs call them by ------------------------------------------
 

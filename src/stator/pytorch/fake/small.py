@@ -16,21 +16,21 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import TensorMeta
-from stator.pytorch.fake.operator_facts import SIMPLE, makes_view, name_of
+from stator.pytorch.fake.operator_facts import CHECKING, LIFTS, is_total, looks_at_numbers, makes_view, name_of
 from stator.pytorch.fake.quiet import casts_not_kept, warnings_of_torch
 from stator.pytorch.fake.watcher import OpObservation, Watcher
 from stator.pytorch.nesting import tensors_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from stator.pytorch.types import Args, Function, Kwargs, Nested, OperandMeta, Operator
 
 __all__ = ["observe", "preferable"]
 
-#: elements of an operand, and of all operands of one operator multiplied (as of a result), at most
+#: elements of an operand, and steps of one operator, at most
 _SMALL = 1 << 14
-_LARGE = 1 << 20
+_LONG = 1 << 24
 
 
 def preferable(metas: Sequence[OperandMeta]) -> bool:
@@ -60,25 +60,30 @@ class _Simple(Watcher):
     def __torch_dispatch__(
         self, func: Operator, types: Sequence[type], args: Args = (), kwargs: Kwargs | None = None
     ) -> Nested:
-        sizes = [max(1, tensor.numel()) for tensor in tensors_in((args, kwargs))]
-        if not _is_simple(func) or math.prod(sizes) > _LARGE:
+        if not _is_simple(func) or _steps(func, tensors_in((args, kwargs))) > _LONG:
             raise _NotSimple
         return super().__torch_dispatch__(func, types, args, kwargs)
+
+
+def _steps(func: Operator, operands: Iterable[torch.Tensor]) -> int:
+    """More steps than an operator takes: those of an outer product, be it of all operands or of the two largest."""
+    sizes = sorted(max(1, tensor.numel()) for tensor in operands)
+    return math.prod(sizes if torch.Tag.pointwise in func.tags else sizes[-2:])
 
 
 @functools.cache
 def _is_simple(func: Operator) -> bool:
     if not isinstance(func, internals.OpOverload) or func.namespace != "aten":
         return False
-    looks = (torch.Tag.nondeterministic_seeded, torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
-    known = torch.Tag.pointwise in func.tags or makes_view(func) or name_of(func) in SIMPLE
-    return known and not any(tag in func.tags for tag in looks)
+    known = makes_view(func) or is_total(func) or name_of(func) in CHECKING
+    return known and not looks_at_numbers(func) and name_of(func) not in LIFTS
 
 
 def operand(meta: TensorMeta) -> torch.Tensor:
     """A real tensor of this description."""
     made = meta.make()
-    made.untyped_storage().fill_(1)  # any number will do, but the same in every run
+    # Any number will do, but the same in every run; integers may be indices.
+    made.untyped_storage().fill_(int(made.is_floating_point() or made.is_complex()))
     return made
 
 

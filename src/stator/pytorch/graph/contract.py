@@ -18,6 +18,7 @@ import torch
 
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate
+from stator.host.collector import running
 from stator.pytorch import internals
 from stator.pytorch.graph.tracing_context import Context, name_later
 from stator.pytorch.shapes.unbacked import new_env
@@ -59,7 +60,7 @@ def in_context(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Traced
                 value.node.meta["tensor_dict"] = _marks(value.host)
         _forget_equal_objects(inputs)
         try:
-            with context.at_work(), internals.compile_context(internals.CompileContext(compile_id)):
+            with context.at_work(), internals.compile_context(internals.CompileContext(compile_id)), running():
                 yield context
         finally:
             _forget_equal_objects(inputs)

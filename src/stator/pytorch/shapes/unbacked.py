@@ -51,6 +51,12 @@ def env_class() -> type[ShapeEnv]:
             found = None if trace is None else trace.line()
             return "" if found is None else f"{found[0].co_filename}:{found[1]}"
 
+        def _get_stack_summary(self, is_debug: bool = False, framework_loc: str | None = None) -> tuple[Any, str]:
+            # torch looks for the program's frame among its own tracer's, and imports torch.export for their names.
+            if is_debug:
+                return super()._get_stack_summary(is_debug, framework_loc)
+            return self._get_sloc(), ""
+
     return ShapeEnv
 
 
