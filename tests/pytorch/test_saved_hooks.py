@@ -1,7 +1,8 @@
-"""Hooks on tensors that are saved for backward, set inside of the compiled function."""
+"""Hooks on tensors that are saved for backward, set inside of the compiled function and around its calls."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -128,3 +129,33 @@ def test_what_hooks_have_seen_is_known_after_them(backend: str) -> None:
     for size in (3, 3, 5):
         x = torch.linspace(-1, 1, size).requires_grad_()
         assert compiled(x)[1:] == counted(x)[1:]
+
+
+def round_to_bfloat16() -> Any:
+    return saved_tensors_hooks(lambda t: t.to(torch.bfloat16), lambda t: t.float())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("under_hooks_first", [False, True])
+def test_hooks_around_a_call_see_what_the_program_saves(under_hooks_first: bool, backend: str) -> None:
+    compiled = stator.compile(computed, backend=backend)
+    for under_hooks in (under_hooks_first, not under_hooks_first, under_hooks_first):
+        gradients = []
+        for run in (computed, compiled):
+            x = torch.linspace(-1, 1, 5).requires_grad_()
+            with round_to_bfloat16() if under_hooks else contextlib.nullcontext():
+                out = run(x)
+            out.sum().backward()
+            gradients.append(x.grad)
+        torch.testing.assert_close(*gradients, rtol=0, atol=1e-6)
+    assert stator.stats().graphs == (1 if backend == "eager" else 2)
+
+
+def test_what_saves_nothing_has_no_guard_on_hooks() -> None:
+    compiled = stator.compile(computed, backend="aot_eager")
+    x = torch.ones(3, requires_grad=True)
+    with torch.no_grad():
+        compiled(x)
+        with round_to_bfloat16():
+            compiled(x)
+    assert stator.stats().graphs == 1

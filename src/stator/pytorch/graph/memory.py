@@ -48,7 +48,7 @@ def must_run_in_order(recorder: Recorder, inputs: list[GraphValue]) -> bool:
     """
     return (
         recorder.tracked.in_order
-        or saved_hooks.are_inside(recorder.trace)
+        or _is_saved_for_hooks(recorder, inputs)
         or any(node.target is internals.set_default_dtype for node in recorder.effects.state_nodes)
         or _saves_other_data(recorder, inputs)
         or any(value.requires_grad and is_sparse(value) for value in _tensors(recorder, inputs))
@@ -58,8 +58,16 @@ def must_run_in_order(recorder: Recorder, inputs: list[GraphValue]) -> bool:
 
 def _tensors(recorder: Recorder, inputs: list[GraphValue]) -> list[TracedTensor]:
     """The tensors of the graph."""
-    made = [value for operation in recorder.nodes.operations.values() for value in operation.made_values]
-    return [*tensors_among(inputs), *made]
+    return [*tensors_among(inputs), *_made(recorder)]
+
+
+def _made(recorder: Recorder) -> list[TracedTensor]:
+    return [value for operation in recorder.nodes.operations.values() for value in operation.made_values]
+
+
+def _is_saved_for_hooks(recorder: Recorder, inputs: list[GraphValue]) -> bool:
+    recorded = _tensors(recorder, inputs) if torch.is_grad_enabled() else _made(recorder)
+    return any(tensor.requires_grad for tensor in recorded) and saved_hooks.see_other_tensors(recorder.trace)
 
 
 def _hinders_writes(tensor: TracedTensor) -> bool:

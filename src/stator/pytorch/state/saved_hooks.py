@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["SavedHooks", "active", "are_inside", "checkpoint_at_work", "install", "suspend"]
+__all__ = ["SavedHooks", "active", "checkpoint_at_work", "install", "see_other_tensors", "suspend"]
 
 #: where the hook of a checkpoint comes from
 _OF_CHECKPOINTS = "torch.utils.checkpoint", "_checkpoint_hook.__init__.<locals>.pack_hook"
@@ -96,16 +96,14 @@ def may_change_what_is_saved() -> bool:
     return place is not None and str(place[0]).partition(".")[0] != "torch"
 
 
-def are_inside(trace: Trace) -> bool:
-    """Whether the program has set such hooks inside of the compiled function; guarded.
+def see_other_tensors(trace: Trace) -> bool:
+    """Whether hooks of the program's would see what a rewritten graph saves; guarded.
 
     A backend that rewrites the graph saves other tensors than the program, which shows in gradients where a hook rounds
-    them. Hooks that were there when the compiled function was called see what that saves, whatever it is.
+    them.
     """
-    if trace.root.code is trace.compile_region.root:
-        return False
     now = may_change_what_is_saved()
-    text = f"hooks on saved tensors that were set inside: {now}"
+    text = f"hooks on saved tensors: {now}"
     trace.guard(GlobalState(may_change_what_is_saved if now else _may_not_change, text))
     return now
 
