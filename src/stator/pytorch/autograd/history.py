@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stator.pytorch.traced import TracedTensor
     from stator.pytorch.types import Fake
 
-__all__ = ["Rest", "leaves_reached", "rest_of"]
+__all__ = ["Rest", "leaves_reached", "path_between", "rest_of"]
 
 
 def leaves_reached(recorder: Recorder, ends: Iterable[Fake], until: Iterable[Fake] = ()) -> list[TracedTensor] | None:
@@ -52,6 +52,20 @@ def leaves_reached(recorder: Recorder, ends: Iterable[Fake], until: Iterable[Fak
     if not reached <= known.keys():
         return None
     return [value for key, value in known.items() if key in reached]
+
+
+def path_between(end: Node, wanted: Node) -> list[int] | None:
+    """How to come from a node to one before it: indices in `next_functions`, one after the other; None if no way."""
+    waiting: list[tuple[Node, list[int]]] = [(end, [])]
+    seen: set[Node] = set()
+    while waiting:
+        node, steps = waiting.pop(0)
+        if node is wanted:
+            return steps
+        if node not in seen:
+            seen.add(node)
+            waiting += [(other, [*steps, i]) for i, (other, _) in enumerate(node.next_functions) if other is not None]
+    return None
 
 
 def _before(node: Node) -> list[Node]:

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 from stator import errors
 from stator.pytorch import internals
+from stator.pytorch.autograd.history import path_between
 from stator.space.protocol import register
 from stator.space.signals import Restart
-from stator.space.value import Value
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from torch.autograd.graph import Node
+
     from stator.pytorch.tensors.tensor import TensorValue
     from stator.space.interfaces import Writer
     from stator.space.space import Space
@@ -31,19 +34,25 @@ _OF_OURS = "GeneratedBackwardFor_stator_"
 
 
 class NodeValue(Value):
-    """The node that has made a tensor."""
+    """A node that has made a tensor, which may have been written to since, and have another now."""
 
-    __slots__ = ("tensor",)
+    __slots__ = ("made", "tensor")
 
-    def __init__(self, cls: type, tensor: TensorValue) -> None:
-        self.cls = cls
+    def __init__(self, made: Node, tensor: TensorValue) -> None:
+        self.cls = type(made)
         self.source = None
+        #: the node of the fake tensor
+        self.made = made
         self.tensor = tensor
 
     def reconstruct(self, writer: Writer) -> str:
         # The program may look at it, at those before it, or hook them: they must be the ones of eager execution.
         self.tensor.recorder.tracked.in_order = True
-        return f"{writer.expr(self.tensor)}.grad_fn"
+        steps = path_between(_node(self.tensor), self.made)
+        if steps is None:
+            why = f"the tensor that {self.cls.__name__} has made has another history since"
+            raise Unsupported(errors.AutogradCall("grad_fn", why))
+        return f"{writer.expr(self.tensor)}.grad_fn" + "".join(f".next_functions[{step}][0]" for step in steps)
 
 
 def has_known_node(tensor: TensorValue) -> bool:
@@ -51,11 +60,17 @@ def has_known_node(tensor: TensorValue) -> bool:
     nodes = tensor.recorder.trace.extension(_Nodes)
     if tensor.source is not None or tensor.meta is None or tensor in nodes.others:
         return False
-    if type(tensor.fake.grad_fn).__name__.startswith(_OF_OURS):
+    if type(_node(tensor)).__name__.startswith(_OF_OURS):
         return False
     # Written to, a view gets another node, and fake tensors get that otherwise.
     written = any(tensor.root in counts for counts in tensor.recorder.effects.writes.values())
     return not (written and internals.is_view(tensor.fake))
+
+
+def _node(tensor: TensorValue) -> Node:
+    """The node of its fake tensor, which may wait to be written to."""
+    tensor.recorder.fakes.replay()
+    return tensor.fake.grad_fn
 
 
 def name_node(tensor: TensorValue, name: str) -> None:
@@ -66,19 +81,19 @@ def name_node(tensor: TensorValue, name: str) -> None:
 def node_name(tensor: TensorValue) -> str | None:
     """What the class of the node of a tensor that is no leaf is called; None if that isn't known."""
     found = tensor.recorder.trace.extension(_Nodes).others.get(tensor)
-    return type(tensor.fake.grad_fn).__name__ if found is None and has_known_node(tensor) else found
+    return type(_node(tensor)).__name__ if found is None and has_known_node(tensor) else found
 
 
 def grad_fn(tensor: TensorValue) -> Value:
     """`tensor.grad_fn`, of a new tensor that is no leaf: one object as long as the tensor stays where it is."""
     nodes = tensor.recorder.trace.extension(_Nodes).found
-    made = tensor.fake.grad_fn
+    made = _node(tensor)
     if made not in nodes:
         cls = type(made)
         register(cls.name, _name)
         for method in _HOOKING:
             register(getattr(cls, method), _hooked)
-        nodes[made] = NodeValue(cls, tensor)
+        nodes[made] = NodeValue(made, tensor)
     return nodes[made]
 
 
@@ -93,7 +108,7 @@ class _Nodes:
 
 def _name(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     node = args[0].force()
-    return space.fresh(node.tensor.fake.grad_fn.name()) if isinstance(node, NodeValue) else None
+    return space.fresh(node.made.name()) if isinstance(node, NodeValue) else None
 
 
 def _hooked(space: Space, args: list[Value], kwargs: dict[str, Value]) -> None:

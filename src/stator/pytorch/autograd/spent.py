@@ -54,9 +54,10 @@ def refuse_written(recorder: Recorder) -> None:
 
 def _rest(recorder: Recorder, tensor: TracedTensor) -> Rest:
     """What is left of a tensor's history."""
-    if not recorder.tracked.engine.backward_steps or not tensor.requires_grad or tensor.fake.grad_fn is None:
+    if not recorder.tracked.engine.backward_steps or not tensor.requires_grad:
         return Rest.WHOLE
-    return rest_of(tensor.fake)
+    recorder.fakes.replay()  # written to, it has a longer history
+    return Rest.WHOLE if tensor.fake.grad_fn is None else rest_of(tensor.fake)
 
 
 def _too_early(recorder: Recorder) -> Restart:

@@ -63,6 +63,7 @@ def read(space: Space, tensor: TensorValue, name: str) -> Value | None:
     if name == "_version":
         return version(space, tensor)
     if name == "output_nr" and tensor.source is None:
+        tensor.recorder.fakes.replay()  # written to, it is made by another node
         return Constant(tensor.fake.output_nr)
     if name in ("_base", "_cdata", "output_nr", "_grad_fn", "_python_dispatch") or tensor.source is None:
         return refuse(tensor, name)
