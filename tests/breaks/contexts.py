@@ -239,8 +239,8 @@ def two_branches_in_two_threads() -> tuple[Any, Calls]:
     left, right = nn.Linear(2, 2), nn.Linear(2, 2)
 
     def forward(x):
-        with ThreadPoolExecutor(2) as pool:  # SB0101
-            a, b = pool.map(lambda layer: layer(x), [left, right])  # SB0101, SB0404
+        with ThreadPoolExecutor(2) as pool:  # SB0101, SB0122
+            a, b = pool.map(lambda layer: layer(x), [left, right])  # SB0106, SB0122
         return a + b
 
     return forward, [(torch.ones(1, 2),)]
@@ -313,7 +313,7 @@ def version_of_the_repository() -> tuple[Any, Calls]:
 
     def forward(x):
         h = model(x)
-        tags.append(subprocess.run(["echo", "v1"], capture_output=True).stdout)  # SB0404
+        tags.append(subprocess.run(["echo", "v1"], capture_output=True).stdout)  # SB0122
         return h.relu()
 
     return forward, [(torch.ones(1, 2),)]
@@ -335,7 +335,7 @@ def _() -> tuple[Any, Calls]:
 @program()
 def errors_of_numpy_ignored() -> tuple[Any, Calls]:
     def ratio(x):
-        with np.errstate(divide="ignore"):  # SB0101, SB0104
+        with np.errstate(divide="ignore"):  # SB0101, SB0122
             scale = float(np.log(np.float64(0.0)))
         return x.clamp(min=scale)
 

@@ -219,7 +219,7 @@ def request_with_an_id() -> tuple[Any, Calls]:
     requests = []
 
     def serve(x):
-        requests.append(len(uuid.uuid4().hex))  # SB0101
+        requests.append(len(uuid.uuid4().hex))  # SB0122
         return x.softmax(-1)
 
     return serve, [(torch.ones(2),)]

@@ -135,7 +135,7 @@ def errors_are_logged_and_swallowed() -> tuple[Any, Calls]:
         try:
             return x @ y
         except RuntimeError:
-            log.exception("shapes %s %s", tuple(x.shape), tuple(y.shape))  # SB0101
+            log.exception("shapes %s %s", tuple(x.shape), tuple(y.shape))  # SB0122
             return x.sum()
 
     return step, [(torch.ones(2, 3), torch.ones(2, 3))]

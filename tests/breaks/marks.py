@@ -140,8 +140,8 @@ def a_service_that_waits() -> tuple[Any, Calls]:
         await asyncio.sleep(0)
         return h.relu()
 
-    def serve(x):  # SB0404
-        return asyncio.run(answer(x))  # SB0101
+    def serve(x):
+        return asyncio.run(answer(x))  # SB0122
 
     return serve, [(torch.ones(1, 2),)]
 

@@ -154,7 +154,7 @@ def a_handle_that_closes_itself() -> tuple[Any, Calls]:
             closed.append(1)
 
     def step(x):
-        handle = Handle()  # SB0404
+        handle = Handle()  # SB0123, SB0404
         h = x * 2
         del handle
         return h + 1

@@ -27,14 +27,12 @@ ALL = os.environ.get("STATOR_BREAKS") == "all"
 #: messages that have a name which the program has not: what is named, and why it is
 STRANGE: dict[str, str] = {
     "contexts-profiler_range_by_name": "torch._C: what torch.profiler calls inside is named beside it",
-    "contexts-two_branches_in_two_threads": "lock.release: a call inside of the standard library, which is traced",
     "contexts-errors_of_numpy_ignored": "numpy._core: likewise of NumPy's",
     "kinds-an_operator_without_a_fake": "CustomOpDef: torch's own words",
     "kinds-interpolation_in_numpy": "numpy._ArrayFunctionDispatcher.__call__: the class of NumPy's functions",
     "kinds-a_subclass_that_counts": "OpOverload: the class of what __torch_dispatch__ is given",
     "kinds-a_mode_that_counts_flops": "Module._wrapped_call_impl: no function of the program is on the stack",
     "marks-a_layer_that_is_disabled": "Module._wrapped_call_impl: no function of the program is on the stack",
-    "marks-a_service_that_waits": "asyncio._get_running_loop: a call inside of the standard library, which is traced",
     "extensions-call_into_a_library": "CFuncPtr.__call__: the class of ctypes' functions",
     "objects-a_class_by_a_metaclass": "PyCStructType, CField.__get__: what ctypes makes such classes with",
     "training-a_whole_step_with_retained_graph": "params: the key of a dict",

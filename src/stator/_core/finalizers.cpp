@@ -15,10 +15,10 @@ namespace {
 
 Slots bit_of(Py_ssize_t slot) { return Slots{1} << std::min<Py_ssize_t>(slot, 63); }
 
-// A generator has a `__del__` as well, which closes it; what it holds is looked at instead.
-bool has_finalizer(PyTypeObject* type) {
-    if (!type->tp_finalize && !type->tp_del) return false;
-    return type != &PyGen_Type && type != &PyCoro_Type && type != &PyAsyncGen_Type;
+bool has_finalizer(PyObject* object) {
+    PyTypeObject* type = Py_TYPE(object);
+    bool suspends = type == &PyGen_Type || type == &PyCoro_Type || type == &PyAsyncGen_Type;
+    return suspends ? closing_shows(object) : type->tp_finalize || type->tp_del;
 }
 
 bool calls_back(PyObject* object) {
@@ -30,7 +30,7 @@ bool calls_back(PyObject* object) {
     return false;
 }
 
-bool is_noticed(PyObject* object) { return has_finalizer(Py_TYPE(object)) || calls_back(object); }
+bool is_noticed(PyObject* object) { return has_finalizer(object) || calls_back(object); }
 
 // Follows what ends when references go, as the interpreter would: an object that nothing else refers to, and what
 // that alone refers to. (Cycles wait for the collector.)

@@ -38,6 +38,10 @@ PyObject* const* frame_values(Frame* frame, Py_ssize_t count, ValueRoom& room);
 // Gives a variable a value (stolen, or null) in place of the one it has.
 void set_frame_value(Frame* frame, Py_ssize_t index, PyObject* value);
 
+// Does the end of a generator, a coroutine or an asynchronous generator do anything but let go of what it holds?  It runs
+// code where it is suspended within a `try` or a `with`, and warns of a coroutine that nobody has awaited.
+bool closing_shows(PyObject* suspended);
+
 // Makes a frame that has not started return `result` (stolen), or raise what is set if it is null, exactly as if
 // its own bytecode had done so; what the evaluation function has to return comes back.  `return_stub` caches, per
 // code object, what the version needs for it.

@@ -5,6 +5,15 @@
 
 namespace stator {
 
+// Where a generator has its frame.
+inline Frame* frame_of_generator(PyGenObject* generator) {
+#if STATOR_GENERATORS_HAVE_FRAMES
+    return &generator->gi_iframe;
+#else
+    return reinterpret_cast<Frame*>(generator->gi_iframe);
+#endif
+}
+
 // A variable's place in a frame.
 #if STATOR_VARIABLES_ARE_TAGGED
 using Variable = _PyStackRef;
@@ -34,6 +43,14 @@ PyObject* const* frame_values(Frame* frame, Py_ssize_t, ValueRoom&) { return fra
 #endif
 
 void set_frame_value(Frame* frame, Py_ssize_t index, PyObject* value) { assign(frame->localsplus[index], value); }
+
+bool closing_shows(PyObject* suspended) {
+    auto* generator = reinterpret_cast<PyGenObject*>(suspended);
+    int state = generator->gi_frame_state;
+    if (state >= FRAME_EXECUTING) return false;  // or it has ended
+    if (state == FRAME_CREATED) return Py_IS_TYPE(suspended, &PyCoro_Type);
+    return PyBytes_GET_SIZE(frame_code(frame_of_generator(generator))->co_exceptiontable) > 0;
+}
 
 // Does by hand what the frame's first instructions would (COPY_FREE_VARS, MAKE_CELL), so that a frame object made
 // for a traceback finds the variables it expects.

@@ -42,7 +42,9 @@ PyObject* tail_call_call(PyObject* object, PyObject*, PyObject*) {
         return nullptr;
     }
     MoreDepth more(PyThreadState_Get(), kOneCCall);
-    return make_call(thread_context(), reinterpret_cast<Region*>(self->region), self);
+    Context& context = thread_context();
+    auto* region = reinterpret_cast<Region*>(self->region);
+    return finish_tail_calls(context, region, make_call(context, region, self));
 }
 
 PyType_Slot tail_call_slots[] = {

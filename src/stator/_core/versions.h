@@ -11,6 +11,8 @@
 #define STATOR_DICTS_HAVE_VERSIONS (PY_VERSION_HEX < 0x030e0000)
 // A frame's variables are tagged references (`_PyStackRef`), no plain pointers.
 #define STATOR_VARIABLES_ARE_TAGGED (PY_VERSION_HEX >= 0x030e0000)
+// A generator says of what type the frame is that it ends with; before, it ends with room for one.
+#define STATOR_GENERATORS_HAVE_FRAMES (PY_VERSION_HEX >= 0x030e0000)
 
 namespace stator {
 

@@ -16,7 +16,7 @@ from stator.compiler.entry import make_entry
 from stator.compiler.region import LOG
 from stator.controls.breaks import break_is_error
 from stator.host import collector
-from stator.interp.beginning import refusal
+from stator.interp.library_calls import is_apart
 from stator.interp.trace import Trace
 from stator.report.events import EVENTS, Broke, Compiled
 from stator.space.signals import BreakHere, DoFirst, NearRecursionLimit, Restart, RunsAsItIs
@@ -117,9 +117,6 @@ class FrameCompiler:
 
     def _attempt(self, trace: Trace) -> Entry | None:
         region, code = self.compile_region, self.code
-        refused = refusal(code, self.args)
-        if refused is not None:
-            return region.give_up(code, *refused)
         try:
             frame = trace.root.begin(trace, self.function, code, self.args)
             residual, broke = self._run(trace, Program(trace, code.co_name), frame)
@@ -158,6 +155,8 @@ class FrameCompiler:
         except BreakHere as e:
             self._refuse_if_fullgraph(trace, e.brk)
             self.compile_region.forced_hit |= isinstance(e.brk, errors.ForcedBreak)
+            if self._is_around(frame):
+                raise RunsAsItIs from None
             unresumable = trace.root.unresumable
             if e.brk.whole or unresumable is not None:
                 raise Unsupported(e.brk if e.brk.whole else unresumable) from None
@@ -173,6 +172,10 @@ class FrameCompiler:
                 trace.recorder.resumed = frames
             return program.breaks(e.states), e.brk
         return program.returns(result), None
+
+    def _is_around(self, frame: Frame) -> bool:
+        """Whether the frame is of a call that was left to Python as a whole (SB0122): nobody is told of it again."""
+        return self.code is not self.compile_region.root and not is_continuation(self.code) and is_apart(frame)
 
     def _give_up(self, trace: Trace, why: str | Break) -> Entry | None:
         """Frames for which hold the same guards run as ordinary Python."""

@@ -23,8 +23,10 @@ __all__ = [
     "HostErrorWhileTracing",
     "ImportWithSideEffects",
     "InlineTooDeep",
+    "LibraryCall",
     "LifetimeObserved",
     "MemoryObserved",
+    "NewFinalizer",
     "NewLeaf",
     "NotReconstructible",
     "OpaqueIterator",
@@ -264,6 +266,26 @@ class OutsideCaller(Break):
     template = "call of {function}, which looks at a caller outside the compiled function"
     hint = "pass what it looks for as an argument, or lower the stacklevel"
     function: str
+
+
+class LibraryCall(Break):
+    """A library's function that has nothing to do with tensors was called, and would break inside."""
+
+    code = "SB0122"
+    title = "call of a library's function that breaks inside"
+    template = "call of {function}, a library's function that cannot be traced"
+    hint = "nothing need be done; to have one graph, move the call out of the compiled function"
+    function: str
+
+
+class NewFinalizer(Break):
+    """An instance was made of a class with a `__del__`, which runs where the program lets go of the instance."""
+
+    code = "SB0123"
+    title = "new object with a finalizer"
+    template = "new instance of {class_name}, whose `__del__` runs when it ends"
+    hint = "make it outside, and pass it in; what is done with it can be traced"
+    class_name: str
 
 
 class DataDependentBranch(Break):

@@ -37,6 +37,13 @@ class BreakReport:
             self.stack.append((at.code, instr if at is frame else at.instrs[max(at.index - 1, 0)]))
             at = at.parent
 
+    def codes_within(self, frame: Frame) -> list[CodeType]:
+        """The code of the frame, and of those inside of it in which the break was met."""
+        depth, at = 0, frame.parent
+        while at is not None:
+            depth, at = depth + 1, at.parent
+        return [code for code, _ in self.stack[: max(len(self.stack) - depth, 0)]]
+
     def host_error(self, error: Exception, frame: Frame | None) -> Unsupported:
         """A failure of Stator's own while executing one instruction: that instruction is left to Python."""
         self.host_failure = error

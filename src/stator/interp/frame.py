@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from stator.bytecode.continuation import original_of
 from stator.bytecode.counters import counters
 from stator.bytecode.decode import Decoded, Instr, decode
 from stator.interp.handling import Handling, Lasti
+from stator.interp.library_calls import whole_call
 from stator.models.functions.cell import CellValue
 from stator.space.facts import expect_others
 from stator.space.globals_ import MadeGlobals
@@ -217,6 +218,9 @@ class Frame:
         """Something cannot be traced: end the trace before this instruction, or let the caller's frame do so."""
         trace = self.trace
         trace.breaks.note_site(self, instr)
+        call = whole_call(self, e.brk) if self.resumable else None
+        if call is not None:
+            raise Unsupported(call) from None
         if not self.resumable:
             try:
                 raise e
@@ -293,6 +297,17 @@ class Frame:
 def host_behind(space: Space, value: Value) -> object:
     """The existing object that a value is; what has been read from a frame stays unread."""
     return value.host if type(value) is Lazy else space.identity(value)
+
+
+def hosts_behind(space: Space, values: Iterable[Value]) -> Iterator[object]:
+    """The existing objects that the values are or lead to: an iterator to what it goes through."""
+    waiting, met = list(values), set[int]()
+    while waiting:
+        value = waiting.pop()
+        if id(value) not in met:
+            met.add(id(value))
+            yield host_behind(space, value)
+            waiting += value.held()
 
 
 def check_complete() -> None:

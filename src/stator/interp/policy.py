@@ -39,6 +39,9 @@ NO_MACHINERY: set[str] = set()
 OTHERS_AT_WORK: list[Callable[[], str | None]] = []
 #: the same of what has begun inside of a compiled call: such a call may begin while it is at work
 BEGUN_INSIDE: list[Callable[[], str | None]] = []
+#: what graphs are made of, and the directories of who makes them
+COMPUTING: list[type] = []
+COMPUTED_BY: list[str] = []
 #: continuations that run as ordinary Python, and why; what they call may be traced
 GIVEN_UP = ByCode[str]()
 
@@ -115,6 +118,19 @@ def is_library_file(name: str) -> bool:
 def is_installed(name: str) -> bool:
     """Whether a file is of a package that was installed."""
     return any(part in name for part in _SITE)
+
+
+def is_foreign(code: CodeType) -> bool:
+    """Whether code is of a library that knows nothing of graphs: the standard one, or an installed package."""
+    name = code.co_filename
+    if name.startswith((_HERE, *COMPUTED_BY)):
+        return False
+    return is_installed(name) or is_library_file(name)
+
+
+def computes(cls: type) -> bool:
+    """Whether graphs are made of objects of the class."""
+    return issubclass(cls, tuple(COMPUTING))
 
 
 def is_called_back(args: list[Any]) -> bool:

@@ -6,7 +6,7 @@ import functools
 import operator
 import sys
 from collections.abc import Iterable
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING
 
 from stator import errors
@@ -24,7 +24,7 @@ from stator.guards.source import (
     LocalSource,
     asked,
 )
-from stator.interp.frame import Frame, host_behind
+from stator.interp.frame import Frame, hosts_behind
 from stator.models.functions.function import FunctionValue
 from stator.space.host_types import Host
 from stator.space.protocol import is_immutable
@@ -104,7 +104,8 @@ class RootFrame:
     def released_by(self, frames: list[interfaces.Frame], operands: Iterable[Value] = ()) -> int:
         """The arguments that neither the frames nor the operands of the instruction that breaks are any more."""
         held = {id(host) for frame in frames for host in frame.hosts()}
-        held |= {id(host_behind(self.space, value)) for value in operands}
+        stacks = [value for frame in frames for value in frame.stack]
+        held |= {id(host) for host in hosts_behind(self.space, [*stacks, *operands])}
         slots = (1 << min(slot, _LAST) for slot, arg in enumerate(self.args) if not _is_held(arg, held))
         return functools.reduce(operator.or_, slots, 1 << _LAST)
 
@@ -122,8 +123,12 @@ _ALL = (1 << 64) - 1
 
 
 def _is_held(arg: Host, held: set[int]) -> bool:
-    """Whether an argument is among what is held, or is a tuple of such: a frame that is gone on with has its own so."""
-    return id(arg) in held or (type(arg) is tuple and all(_is_held(item, held) for item in arg))
+    """Whether an argument is among what is held. A frame that is gone on with has its arguments in a tuple."""
+    if id(arg) in held:
+        return True
+    if type(arg) is MethodType:
+        return _is_held(arg.__self__, held)
+    return type(arg) is tuple and all(_is_held(item, held) for item in arg)
 
 
 def _running_function(space: Space, function: FunctionType) -> FunctionValue:

@@ -316,6 +316,9 @@ class BreakReport(Protocol):
     def note_site(self, frame: Frame, instr: Instr) -> None:
         """Remember the user stack of the innermost frame in which a break was met."""
 
+    def codes_within(self, frame: Frame) -> list[CodeType]:
+        """The code of the frame, and of those inside of it in which the break was met."""
+
     def host_error(self, error: Exception, frame: Frame | None) -> Unsupported:
         """A failure of Stator's own while executing one instruction: that instruction is left to Python."""
 

@@ -155,5 +155,5 @@ def new_instance(space: Space, cls: type) -> Value:
     """`object.__new__(cls)` of a class whose layout is that of object."""
     if space.host_lookup(cls, "__del__") is not MISSING:
         # When an object dies is not traced, so what its finaliser does cannot be either.
-        raise Unsupported(errors.LifetimeObserved(f"the finaliser of class {cls.__name__}"))
+        raise Unsupported(errors.NewFinalizer(cls.__name__))
     return InstanceValue(cls)

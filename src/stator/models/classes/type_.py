@@ -356,7 +356,7 @@ def construct(space: Space, cls_value: ClassValue, args: list[Value], kwargs: di
         raise space.error(TypeError, f"cannot create '{_full_name(host)}' instances")
     if type(space.host_lookup(host, "__del__")) not in _C_FINALISERS:
         # When an object dies is not traced, so what its finaliser does cannot be either.
-        raise Unsupported(errors.LifetimeObserved(f"the finaliser of class {plain_name(host)}"))
+        raise Unsupported(errors.NewFinalizer(plain_name(host)))
     new = _unbound(space, cls_value, "__new__")
     made = space.call(new, [cls_value, *args], kwargs).force()
     if not space.derives(made.cls, host):

@@ -9,7 +9,6 @@ import warnings
 from typing import Any
 
 from stator import errors
-from stator.bytecode.decode import decode
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
 from stator.host.version_facts import AWAITING_NAMES_THE_TYPE_FIRST, CLOSE_RETURNS_A_VALUE
@@ -18,12 +17,10 @@ from stator.models.functions.suspendable import (
     AwaitableIterator,
     Suspendable,
     fields_of,
-    protects,
     stop_with,
     thrown,
     warn_of_parts,
 )
-from stator.space.host_types import Host
 from stator.space.interfaces import Frame, Writer
 from stator.space.operands import call_slot
 from stator.space.protocol import NONE, model_for, models
@@ -188,36 +185,6 @@ class CoroutineWrapper(AwaitableIterator):
 
     def rebuilt(self, writer: Writer) -> str:
         return writer.assign("awaited", f"{writer.expr(self.coroutine)}.__await__()")
-
-
-#: what suspends a frame → the prefix of its attributes
-_PREFIXES = {types.GeneratorType: "gi", types.CoroutineType: "cr", types.AsyncGeneratorType: "ag"}
-
-
-def is_left_open(host: Host) -> bool:
-    """Whether letting go of the object does something else: closes what is suspended within a `try`, or warns of a
-    coroutine that nobody has awaited; a tuple holds its items.
-    """
-    waiting, met = [host], set()
-    while waiting:
-        found = waiting.pop()
-        if type(found) is tuple and id(found) not in met:
-            met.add(id(found))
-            waiting += found
-        elif type(found) in _PREFIXES and _is_open(found, _PREFIXES[type(found)]):
-            return True
-    return False
-
-
-def _is_open(host: Host, prefix: str) -> bool:
-    frame = getattr(host, f"{prefix}_frame")
-    if frame is None or getattr(host, f"{prefix}_running"):
-        return False
-    instrs = decode(getattr(host, f"{prefix}_code")).instrs
-    at = next((instr for instr in instrs if instr.offset == frame.f_lasti), None)
-    if type(host) is types.CoroutineType and not host.cr_suspended:  # it has not begun
-        return True
-    return at is None or protects(instrs, at)
 
 
 def send(space: Space, receiver: Value, value: Value) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import NoneType, TracebackType
 
 from stator import errors
@@ -64,6 +64,10 @@ class Suspendable(ObjectValue):
         frame = self.frame
         if frame is not None and self.source is None and not self.running and self.is_finalised(frame):
             frame.trace.finalizers.close_later(self)
+
+    def held(self) -> Iterable[Value]:
+        frame = self.frame
+        return () if frame is None else [*frame.locals.values(), *frame.stack, *frame.cells.values()]
 
     def is_finalised(self, frame: Frame) -> bool:
         """Whether its end, when the program has let go of it, does something that the program may see."""

@@ -107,7 +107,7 @@ def own_class(space: Space, cls: Value) -> type:
     """The class to make an instance of: the builtin type, or one derived from it."""
     owner: type = known_host(space, cls, "__new__")
     if space.host_lookup(owner, "__del__") is not MISSING:
-        raise Unsupported(errors.LifetimeObserved(f"the finaliser of class {owner.__name__}"))
+        raise Unsupported(errors.NewFinalizer(owner.__name__))
     return owner
 
 

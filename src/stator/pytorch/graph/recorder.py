@@ -42,6 +42,8 @@ class Recorder:
         self.fakes = FakePropagation(self.shapes, self.state)
         self.tracked = TrackedTensors(trace, self.fakes)
         self.checks: list[ResultCheck] = []
+        #: the step of the trace at which a call was recorded last
+        self.recorded_at = 0
         self.extra_guards: list[Guard] = []
         #: the frames that go on after the graph break that ended the trace
         self.resumed: list[Frame] = []
@@ -66,6 +68,7 @@ class Recorder:
 
     def record(self, call: Call) -> Value:
         """Record a call, and return the traced value of its result."""
+        self.recorded_at = self.trace.steps
         return record_call(self, call)
 
     def examine(self, cls: type, *call: Any) -> None:
