@@ -117,3 +117,34 @@ def test_numbers_among_inputs_and_results(backend: str) -> None:
         expected, x = torch.zeros(size), torch.zeros(size)
         made, number = compiled(x, n)
         assert torch.equal(made, f(expected, n)[0]) and number == n + 1 and x._version == expected._version == 2
+
+
+def of_data(x: Any) -> Any:
+    y = x * 2
+    before = y.data._version
+    y.add_(1)
+    return before, y._version, y.data._version, y.detach()._version, y.data[0]._version
+
+
+def of_written_data(x: Any) -> Any:
+    y = x.clone()
+    data = y.data
+    y.add_(1)
+    data.mul_(2)
+    y.detach().add_(1)
+    return data._version, y._version
+
+
+def of_data_of_an_input(x: Any) -> Any:
+    x.add_(1)
+    data = x.data
+    data.add_(1)
+    return x._version, data._version, x.data._version
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("program", [of_data, of_written_data, of_data_of_an_input])
+def test_data_has_a_version_of_its_own(program: Callable[..., Any], backend: str) -> None:
+    compiled = stator.compile(program, backend=backend)
+    for size in (3, 3, 5):
+        assert compiled(torch.ones(size)) == program(torch.ones(size))

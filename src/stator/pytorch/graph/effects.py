@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stator.pytorch.fake.outcome import Outcome
     from stator.pytorch.traced import Operation, TracedTensor
 
-__all__ = ["GraphEffects"]
+__all__ = ["GraphEffects", "has_own_version"]
 
 
 class GraphEffects:
@@ -79,7 +79,7 @@ class GraphEffects:
             counts = self.writes[node] = {}
             operands = [operation.operands[index] for index in outcome.written]
             for root, operand, count in zip(written, operands, outcome.counts, strict=True):
-                grown = 0 if _has_own_version(operand) else count
+                grown = 0 if has_own_version(operand) else count
                 counts[root] = max(counts.get(root, 0), grown)  # two operands in one memory have one version
         if outcome.fallible:
             self.fallible[node] = operation
@@ -97,7 +97,7 @@ class GraphEffects:
         self.state_nodes.add(node)
 
 
-def _has_own_version(tensor: Any) -> bool:
+def has_own_version(tensor: Any) -> bool:
     """Whether a tensor is `x.data`, or a view of it: the memory is that of `x`, and its version is not."""
     root = tensor.root
     while tensor is not root and tensor.operation is not None:

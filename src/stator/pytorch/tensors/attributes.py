@@ -9,6 +9,7 @@ import torch
 from stator import errors
 from stator.pytorch.autograd.nodes import grad_fn, has_known_node
 from stator.pytorch.fake.metadata import is_symbol
+from stator.pytorch.graph.effects import has_own_version
 from stator.pytorch.objects.reassigned import assign_data, set_requires_grad
 from stator.pytorch.tensors.latent import is_known_leaf
 from stator.pytorch.tensors.recording import record_function, record_method
@@ -84,8 +85,11 @@ def version(space: Space, tensor: TensorValue) -> Value:
         return refuse(tensor, "_version")
     if tensor.root.host is not None and tensor.root.host.is_inference():
         return refuse(tensor, "_version")
-    if effects.rewritten:
-        tracked.in_order = True  # a backend that gathers writes counts others
+    own = has_own_version(tensor)
+    if own or effects.rewritten:
+        tracked.in_order = True  # a backend counts other writes, and makes views of `x` for those of `x.data`
+    if own:
+        return refuse(tensor, "_version")  # the trace keeps no such counts
     count = sum(counts.get(root, 0) for counts in effects.writes.values())
     if root.host is None:
         return Constant(count)
