@@ -103,6 +103,22 @@ def devices(x: Any) -> Any:
     return a.device, b, c.device, torch.zeros(2), x + 1
 
 
+def switched_off(x: Any) -> Any:
+    with Swapped(), torch._C.DisableTorchFunction():
+        y = torch.add(x, 1)
+        with Swapped():
+            return y, torch.add(x, 2), torch._C._is_torch_function_mode_enabled()
+
+
+def switched_off_at_a_break(x: Any) -> Any:
+    with torch._C.DisableTorchFunction(), Swapped():
+        y = torch.add(x, 1)
+        stator.graph_break()
+        z = torch.add(y, 2)
+    with Swapped():
+        return z, torch.add(x, 3)
+
+
 def broken(x: Any) -> Any:
     with Named() as mode, torch.device("cpu"):
         y = torch.add(x, torch.ones(3))
@@ -118,6 +134,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "without gradients": without_gradients,
     "raising": raising,
     "devices": devices,
+    "switched off": switched_off,
 }
 
 
@@ -132,6 +149,14 @@ def test_entered_inside(name: str, backend: str) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_gradient(backend: str) -> None:
     agree(lambda: (swapped, (torch.randn(2, 3, requires_grad=True),)), grad=True, backend=backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_break_where_modes_are_off(backend: str) -> None:
+    compiled = stator.compile(switched_off_at_a_break, backend=backend)
+    for rows in (2, 2, 3):
+        x = torch.randn(rows)
+        assert str(compiled(x)) == str(switched_off_at_a_break(x))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

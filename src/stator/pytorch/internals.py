@@ -152,7 +152,10 @@ _STATE = {
     "DisableTorchFunction": Name("torch._C.DisableTorchFunction", CLASS, "guards compute what no override sees"),
     "EnableTorchFunction": Name("torch._C._EnableTorchFunction", CLASS, "runs a subclass's override"),
     "TorchFunctionState": Name(
-        "torch._C._TorchFunctionState", CLASS, "whether overrides are on", has=("ENABLED", "SUBCLASSES_DISABLED")
+        "torch._C._TorchFunctionState",
+        CLASS,
+        "whether overrides are on",
+        has=("ENABLED", "SUBCLASSES_DISABLED", "ALL_DISABLED"),
     ),
     "torch_function_state": Name("torch._C._get_torch_function_state", FUNCTION, "whether overrides are on"),
     "set_torch_function_state": Name("torch._C._set_torch_function_state", FUNCTION, "they are off in a trace"),

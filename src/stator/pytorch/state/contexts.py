@@ -64,15 +64,15 @@ class OverridesDisabled(OpenContext):
 
     __slots__ = ("before",)
 
-    def __init__(self) -> None:
-        self.cls = internals.DisableTorchFunctionSubclass
+    def __init__(self, cls: type = internals.DisableTorchFunctionSubclass) -> None:
+        self.cls = cls
         self.source = None
         self.before = True
 
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         # Leaving one that was entered before the trace is for the real object to do.
-        raise Unsupported(errors.OpaqueResult("torch._C.DisableTorchFunctionSubclass"))
+        raise Unsupported(errors.OpaqueResult(f"torch._C.{type(host).__name__}"))
 
     @staticmethod
     def tp_new(space: Space, cls: Value) -> Value:
@@ -88,6 +88,30 @@ class OverridesDisabled(OpenContext):
         self.leave(space)
         space.trace.extension(FunctionState).enabled = self.before
         return FALSE
+
+
+@models(internals.DisableTorchFunction)
+class AllDisabled(OverridesDisabled):
+    """`torch._C.DisableTorchFunction()`: modes are not asked either."""
+
+    __slots__ = ("modes_before",)
+
+    def __init__(self) -> None:
+        super().__init__(internals.DisableTorchFunction)
+        self.modes_before = False
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value) -> Value:
+        return AllDisabled()
+
+    def tp_enter(self, space: Space) -> Value:
+        modes = space.trace.recorder.state.modes
+        self.modes_before, modes.off = modes.off, True
+        return super().tp_enter(space)
+
+    def tp_exit(self, space: Space, *exc: Value) -> Value:
+        space.trace.recorder.state.modes.off = self.modes_before
+        return super().tp_exit(space, *exc)
 
 
 class InferenceContext(OpenContext):

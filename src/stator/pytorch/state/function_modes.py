@@ -61,9 +61,18 @@ class FunctionModes:
         self.trace = trace
         #: innermost last
         self.entered: list[Value] = []
+        #: whether none of them is asked, as under `torch._C.DisableTorchFunction`
+        self.off = not are_overrides_off() and (
+            internals.torch_function_state() == internals.TorchFunctionState.ALL_DISABLED
+        )
         #: those that were active before, as long as the trace has them
         self.taken: list[Host] = []
         self._overrides = contextlib.ExitStack()
+
+    @property
+    def asked(self) -> list[Value]:
+        """Those that the operations of the program are up to."""
+        return [] if self.off else self.entered
 
     def take(self) -> bool:
         """Have the trace see to the active modes, if not all of them are default devices."""
@@ -148,7 +157,7 @@ def _count(modes: FunctionModes, operands: list[int], read: Function) -> Value:
 
 
 def _is_any(modes: FunctionModes, operands: list[int], read: Function) -> Value:
-    return TRUE if modes.entered else modes.trace.space.fresh(read())
+    return TRUE if modes.asked else modes.trace.space.fresh(read())
 
 
 def _at(modes: FunctionModes, operands: list[int], read: Function) -> Value:

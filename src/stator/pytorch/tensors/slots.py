@@ -31,7 +31,7 @@ class Slots:
 
     def get_field(self, space: Space, tensor: TensorValue, name: str) -> Value | None:
         """`tensor.name`, a C-level attribute, or None to read that of the existing tensor."""
-        if tensor.cls not in PLAIN_CLASSES or tensor.recorder.state.modes.entered:
+        if tensor.cls not in PLAIN_CLASSES or tensor.recorder.state.modes.asked:
             if is_wrapper(tensor.cls) and name in slots_of(tensor.cls):
                 held: Value = tensor.attr_dict(space).slot(space, name)
                 return held
@@ -42,7 +42,7 @@ class Slots:
 
     def set_field(self, space: Space, tensor: TensorValue, name: str, value: Value | None) -> bool:
         """`tensor.name = value`, or its deletion; whether this is all there is to do."""
-        special = tensor.cls not in PLAIN_CLASSES or tensor.recorder.state.modes.entered
+        special = tensor.cls not in PLAIN_CLASSES or tensor.recorder.state.modes.asked
         if special and has_overrides(space, [tensor], {}):
             return False
         return assign(space, tensor, name, value)

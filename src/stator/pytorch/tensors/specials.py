@@ -34,7 +34,7 @@ def unbind(space: Space, tensor: TensorValue) -> list[Value]:
         return space.unpack(record_method(space, "unbind", tensor, 0))
     if len(tensor.shape) == 0:
         raise space.error(TypeError, "iteration over a 0-d tensor")
-    if space.trace.recorder.state.modes.entered:
+    if space.trace.recorder.state.modes.asked:
         space.call(space.getattr(tensor, "dim"), [], {})
         return space.unpack(space.call(space.getattr(tensor, "unbind"), [Constant(0)], {}))
     return space.unpack(record_method(space, "unbind", tensor, 0))

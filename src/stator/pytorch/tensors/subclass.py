@@ -94,7 +94,7 @@ def _candidates(space: Space, args: list[Value], kwargs: dict[str, Value]) -> li
 
 def has_overrides(space: Space, args: list[Value], kwargs: dict[str, Value]) -> bool:
     """Whether an operation with these arguments is up to one of them, or to a mode."""
-    if space.trace.recorder.state.modes.entered:
+    if space.trace.recorder.state.modes.asked:
         return True
     found = _candidates(space, args, kwargs)
     return bool(found) and space.trace.extension(FunctionState).enabled
@@ -106,10 +106,10 @@ def dispatched(space: Space, host: Function, args: list[Value], kwargs: dict[str
     if not space.trace.extension(FunctionState).enabled:
         found = []
     modes: FunctionModes = space.trace.recorder.state.modes
-    if not found and not modes.entered:
+    if not found and not modes.asked:
         return None
     probing = Probing(space, space.trace.extension(FunctionState).probes_of({value.cls for value in found}))
-    if modes.entered:
+    if modes.asked:
         asked = probing.ask(host, args, kwargs, ModeProbe())
         if asked is not None:
             with modes.within_innermost() as mode:
@@ -151,7 +151,7 @@ def heeding_modes(host: Function, handler: Handler) -> Handler:
     """The model of a function that modes override as they do all others."""
 
     def run(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Any:
-        if space.trace.recorder.state.modes.entered:
+        if space.trace.recorder.state.modes.asked:
             result = dispatched(space, host, args, kwargs)
             if result is not None:
                 return result
