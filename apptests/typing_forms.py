@@ -29,6 +29,17 @@ def test_parts():
     return ALIAS, typing.Dict[str, ALIAS]
 
 
+USER = typing.NewType("USER", int)
+
+
+def test_new_types():
+    inner = typing.NewType("inner", str)
+    word = inner("a")
+    assert USER(3) == 3 and type(USER(3)) is int and word is inner(word)
+    assert USER.__name__ == "USER" and USER.__supertype__ is int and repr(inner).endswith("inner")
+    return USER(4), inner(word)
+
+
 class Left:
     def __ror__(self, other):
         return "ror", other

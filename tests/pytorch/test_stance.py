@@ -138,6 +138,23 @@ def test_not_in_a_compiled_function(set_stance):
     f(torch.ones(2))
 
 
+@pytest.mark.parametrize("set_stance", [torch.compiler.set_stance, stator.set_stance])
+def test_a_function_with_a_stance_runs_as_ordinary_python(set_stance):
+    @set_stance("force_eager")
+    def with_stance(x):
+        return x.sin()
+
+    def f(x):
+        return with_stance(x * 2) + 1
+
+    compiled, graphs = compiled_and_graphs(f)
+    for size in (2, 2, 3):
+        x = torch.ones(size)
+        torch.testing.assert_close(compiled(x), f(x))
+    assert {record.code for record in stator.stats().breaks} == {"SB0302"}
+    assert len(graphs) == 4
+
+
 def test_what_is_not_honoured_is_said_once(caplog):
     from stator.controls import dynamo_config
 

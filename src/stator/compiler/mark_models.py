@@ -25,6 +25,10 @@ def substitute(original: Host, replacement: HostCallable) -> None:
 def _intercept(host: Host) -> Handler | None:
     if host is stance.change:
         return _refuse_change
+    if host.__dict__.get("_stator_sets_stance") or _has_torchs_stance(host):
+        return Refusal(
+            refuse, errors.DisabledFunction(host.__qualname__, "it runs with a stance of its own (set_stance)")
+        )
     if host.__dict__.get("_dynamo_forbidden") and host.__name__ not in _MARKING:
         return _refuse_change if _is_torchs(host) else _forbidden(host)
     reason = host.__dict__.get("_stator_disabled") or _torch_mark(host)
@@ -44,8 +48,13 @@ _STANCES = ("_dynamo/decorators.py", "_dynamo/eval_frame.py", "compiler/__init__
 
 
 def _is_torchs(host: Host) -> bool:
-    """Whether it is one of torch's functions that change the stance, or what one of them has decorated."""
+    """Whether it is one of torch's functions that change the stance."""
     return bool(host.__code__.co_filename.endswith(_STANCES))
+
+
+def _has_torchs_stance(host: Host) -> bool:
+    """Whether a function is decorated with torch's `set_stance`."""
+    return bool(host.__dict__.get("_dynamo_forbidden")) and host.__code__.co_filename.endswith("utils/_contextlib.py")
 
 
 def _forbidden(host: Host) -> Handler:

@@ -74,6 +74,7 @@ class set_stance:
             with set_stance(self._stance):
                 return function(*args, **kwargs)
 
+        with_stance._stator_sets_stance = True  # type: ignore[attr-defined]
         return with_stance  # type: ignore[return-value]
 
 

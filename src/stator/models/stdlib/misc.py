@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _symtable  # type: ignore[import-not-found]
+import _typing  # type: ignore[import-not-found]
 import codecs
 import collections
 import contextvars
@@ -44,6 +45,16 @@ for _cls in (list, tuple, dict, set, frozenset, type, *members(collections, type
 _internals: list[Host] = [datetime.datetime_CAPI, _symtable.symtable("0", "?", "eval")]
 _charmap: Any = codecs.charmap_build("".join(map(chr, range(256))))
 pure(type(_charmap).size, *(type(internal).__repr__ for internal in _internals))
+
+
+def _same(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The call of a `typing.NewType`."""
+    if len(args) != 1 or kwargs:
+        raise refuse_use("typing.NewType.__call__", "of other than one value")
+    return args[0]
+
+
+register(_typing._idfunc, _same)
 
 
 # -- imports --------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ generated code after the graph, on the object that the continuation will leave.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
@@ -63,16 +63,17 @@ class OverridesDisabled(OpenContext):
     """`torch._C.DisableTorchFunctionSubclass()`."""
 
     __slots__ = ("before",)
+    of: ClassVar[type] = internals.DisableTorchFunctionSubclass
 
-    def __init__(self, cls: type = internals.DisableTorchFunctionSubclass) -> None:
-        self.cls = cls
+    def __init__(self) -> None:
+        self.cls = self.of
         self.source = None
         self.before = True
 
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         # Leaving one that was entered before the trace is for the real object to do.
-        raise Unsupported(errors.OpaqueResult(f"torch._C.{type(host).__name__}"))
+        raise Unsupported(errors.OpaqueResult(f"torch._C.{cls.of.__name__}"))
 
     @staticmethod
     def tp_new(space: Space, cls: Value) -> Value:
@@ -95,9 +96,10 @@ class AllDisabled(OverridesDisabled):
     """`torch._C.DisableTorchFunction()`: modes are not asked either."""
 
     __slots__ = ("modes_before",)
+    of = internals.DisableTorchFunction
 
     def __init__(self) -> None:
-        super().__init__(internals.DisableTorchFunction)
+        super().__init__()
         self.modes_before = False
 
     @staticmethod
