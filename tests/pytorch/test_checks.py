@@ -156,6 +156,22 @@ def test_tensors_of_several_elements() -> None:
     agree(lambda: (wrong, (torch.ones(2),)), breaks=None)
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_an_operator_whose_backward_takes_no_symbols(backend: str) -> None:
+    def drawn(x: torch.Tensor) -> torch.Tensor:
+        torch.manual_seed(0)
+        return torch._standard_gamma(x.abs() + 1) * 2
+
+    compiled = stator.compile(drawn, backend=backend)
+    for size in (3, 5, 7):
+        gradients = []
+        for run in (drawn, compiled):
+            x = torch.linspace(-1, 1, size).requires_grad_()
+            run(x).sum().backward()
+            gradients.append(x.grad)
+        torch.testing.assert_close(*gradients)
+
+
 def test_distributions() -> None:
     def elbo(mean: Any, spread: Any) -> Any:
         q = torch.distributions.Normal(mean, spread)

@@ -13,7 +13,7 @@ from stator.pytorch.graph.memory import memory_guard, must_run_in_order, separat
 from stator.pytorch.graph.node_meta import NodeMeta
 from stator.pytorch.shapes.assertions import insert_asserts
 from stator.pytorch.shapes.look_ahead import look_ahead
-from stator.pytorch.shapes.unbacked import break_where_made
+from stator.pytorch.shapes.unbacked import trace_otherwise
 from stator.report.events import EVENTS, Called
 from stator.report.messages import backend_failed
 from stator.report.stats import STATS
@@ -83,7 +83,7 @@ def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Trac
         except StatorError:
             raise
         except Exception as e:
-            break_where_made(recorder, e)
+            trace_otherwise(recorder, inputs, e)
             # What its frames hold (a guard of inference mode, say) puts back on its end how torch dispatched in there.
             traceback.clear_frames(e.__traceback__)
             if _OVERWRITTEN in str(e):

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import TracedValue
     from stator.pytorch.types import FakeOperand, Function, Nested, Number
     from stator.space.interfaces import Trace
 
-__all__ = ["bindings", "break_where_made", "env_class", "new_env", "note_unseen", "sizes_of", "symbols_of"]
+__all__ = ["bindings", "env_class", "new_env", "note_unseen", "sizes_of", "symbols_of", "trace_otherwise"]
 
 
 @functools.cache
@@ -123,12 +124,15 @@ def _shown(result: Nested) -> set[sympy.Symbol]:
     return found
 
 
-def break_where_made(recorder: Recorder, error: Exception) -> None:
-    """A backend has failed. If there are numbers in tensors, trace again, with a break where one of them is made.
+def trace_otherwise(recorder: Recorder, inputs: list[TracedValue], error: Exception) -> None:
+    """A backend has failed: trace again if that may be for a symbol.
 
-    It is an ordinary number then. A backend may have to decide on it where the program does not (in the backward pass,
-    or to choose a kernel), and it runs the graph again knowing what the graph asserts of it only later.
+    An operator of the backward pass may take none. If there are numbers in tensors, the graph breaks where one of them
+    is made: it is an ordinary number then. A backend may have to decide on it where the program does not (in the
+    backward pass, or to choose a kernel), and it runs the graph again knowing what the graph asserts of it only later.
     """
+    if isinstance(error, internals.fake_tensor.UnsupportedOperatorException):
+        recorder.shapes.need_numbers(inputs)
     operations = [value.operation for value in recorder.nodes.values.values()]
     makers = [operation for operation in operations if operation is not None and operation.bindings]
     undecided: Any = undecided_in(error)
