@@ -89,14 +89,9 @@ def one_graph_cases() -> Iterator[object]:
 
 @pytest.fixture(autouse=True)
 def only_own_garbage() -> Iterator[None]:
-    """A program that collects garbage does not search all that torch and the other tests have made, again and again.
-
-    Nor are collections told to what the test tools have in `gc.callbacks`: that breaks the graph.
-    """
+    """A program that collects garbage does not search all that torch and the other tests have made, again and again."""
     gc.freeze()
-    told, gc.callbacks[:] = gc.callbacks[:], []
     yield
-    gc.callbacks[:] = told
     gc.unfreeze()
 
 

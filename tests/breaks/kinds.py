@@ -116,7 +116,7 @@ def a_mode_that_counts_flops() -> tuple[Any, Calls]:
 
     def forward(x):  # SB0404
         with Flops() as flops:  # SB0120
-            h = model(x)
+            h = model(x)  # SB0404
         return h, flops.count
 
     return forward, [(torch.ones(1, 2),)]

@@ -6,10 +6,8 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -56,13 +54,9 @@ def assert_alike(found: Run, expected: Run) -> None:
 
 
 @pytest.fixture(autouse=True)
-def afresh() -> Iterator[None]:
-    """Nothing is compiled, and nobody watches the collector: Hypothesis does so from its first test on."""
+def afresh() -> None:
+    """Nothing is compiled."""
     stator.reset()
-    watchers = gc.callbacks[:]
-    gc.callbacks.clear()
-    yield
-    gc.callbacks[:] = watchers
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=named)

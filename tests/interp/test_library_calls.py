@@ -164,3 +164,18 @@ def test_the_standard_library():
     done = told(stator.compile(step, backend="eager"), torch.ones(3))
     assert {record.where.rpartition(":")[0] for record in done.breaks} == {__file__}
     assert len(done.breaks) <= 3
+
+
+def test_where_is_the_line_of_the_user(library):
+    def step(x):
+        return library.scale(x) + 1
+
+    (record,) = told(stator.compile(step, backend="eager"), torch.ones(3)).breaks
+    assert record.where == f"{__file__}:{step.__code__.co_firstlineno + 1}"
+    assert record.inside == f"{library.__file__}:{library.scale.__code__.co_firstlineno + 2}"
+
+
+def test_so_it_is_where_only_a_library_is_traced(library):
+    (record,) = told(stator.compile(library.scale, backend="eager"), torch.ones(3)).breaks
+    assert record.where.startswith(f"{__file__}:")
+    assert record.inside == f"{library.__file__}:{library.scale.__code__.co_firstlineno + 2}"

@@ -206,7 +206,7 @@ class CompileRegion:
         if refused:
             raise errors.RecompileLimitError(str(told))
         brk = errors.RecompileLimit(reason.where.partition(" (")[0], limit[1], reason.reason)
-        EVENTS.broke(Broke(brk, messages.place(messages.definition(code)), tuple(told.stack)))
+        EVENTS.broke(Broke(brk, messages.about(messages.definition(code))[0], tuple(told.stack)))
         LOG.warning("%s", told)
 
     def _leave(self, codes: Iterable[CodeType]) -> None:
@@ -241,10 +241,11 @@ class CompileRegion:
         """This frame runs as ordinary Python, for arguments like these; its callees may still be traced."""
         cause = None if isinstance(why, str) else why
         brk = errors.FrameGivenUp(code.co_qualname, why if isinstance(why, str) else why.reason)
-        stack = stack or (messages.definition(code),)
+        where, at = messages.about(messages.definition(code))
+        stack = stack or at
         if self.fullgraph:
-            raise brk.error(where=messages.place(messages.definition(code)), user_stack=stack)
-        EVENTS.broke(Broke(brk, messages.place(messages.definition(code)), stack, cause))
+            raise brk.error(where=where, user_stack=stack)
+        EVENTS.broke(Broke(brk, where, stack, cause))
         if is_suspendable(code):
             set_code_policy(code, CodePolicy.SKIP)
             return None
@@ -261,10 +262,10 @@ class CompileRegion:
         told = self.state_of(code).setdefault("run for finalizers", set())
         if cls not in told:
             told.add(cls)
-            at = messages.resumption(code)
+            where, at = messages.about(messages.resumption(code))
             cause = errors.LifetimeObserved(f"letting go of a {cls.__qualname__}, whose end runs code,")
             brk = errors.FrameGivenUp(code.co_qualname, cause.reason)
-            EVENTS.broke(Broke(brk, messages.place(at), (at,), cause))
+            EVENTS.broke(Broke(brk, where, at, cause))
 
     def _left_to_python(self, code: CodeType, guards: list[Guard]) -> Entry:
         entry = Entry(compile_guards(guards), None)
@@ -292,8 +293,8 @@ class CompileRegion:
         seen = self.state_of(code).setdefault("left to", set())
         if other not in seen and (code is self.root or worth_tracing(code)):
             seen.add(other)
-            at = messages.definition(code)
-            EVENTS.broke(Broke(brk, messages.place(at), (at,)))
+            where, at = messages.about(messages.definition(code))
+            EVENTS.broke(Broke(brk, where, at))
         return None if is_continuation(code) else ALONE
 
     def codes(self) -> list[CodeType]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from stator import errors
 from stator.errors.message import place
 from stator.guards.base import short_name
-from stator.interp.policy import is_library
+from stator.interp.policy import is_library, is_users, users_frame
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
@@ -55,15 +55,21 @@ class BreakReport:
         return Unsupported(errors.HostErrorWhileTracing(name, failure))
 
     def where(self) -> str:
-        """`file.py:12` of the innermost frame."""
-        if not self.stack:
-            return "?"
-        return place(_summary(*self.stack[0]))
+        """`file.py:12` of the innermost line of the user's own, be it one that has called what is traced."""
+        own = next((entry for entry in self.stack if is_users(entry[0].co_filename)), None)
+        if own is not None:
+            return place(_summary(*own))
+        caller = _users_caller()
+        if caller is not None:
+            return place(caller)
+        return place(_summary(*self.stack[0])) if self.stack else "?"
 
     def user_stack(self) -> tuple[traceback.FrameSummary, ...]:
         """The user's stack, outermost first; with frames of libraries if there are no others, or all are wanted."""
         frames = self.stack if self._verbose else [entry for entry in self.stack if not is_library(entry[0])]
-        return tuple(_summary(*entry) for entry in reversed(frames or self.stack))
+        told = tuple(_summary(*entry) for entry in reversed(frames or self.stack))
+        caller = None if any(is_users(frame.filename) for frame in told) else _users_caller()
+        return told if caller is None else (caller, *told)
 
 
 def _summary(code: CodeType, instr: Instr) -> traceback.FrameSummary:
@@ -73,6 +79,14 @@ def _summary(code: CodeType, instr: Instr) -> traceback.FrameSummary:
     if first != line:
         return traceback.FrameSummary(code.co_filename, line, name)
     return traceback.FrameSummary(code.co_filename, line, name, end_lineno=last, colno=start, end_colno=end)
+
+
+def _users_caller() -> traceback.FrameSummary | None:
+    """The user's own line that has called the library whose frame is traced."""
+    at = users_frame()
+    if at is None:
+        return None
+    return traceback.FrameSummary(at.f_code.co_filename, at.f_lineno, short_name(at.f_code.co_qualname))
 
 
 def users_line(frame: Frame) -> tuple[CodeType, int] | None:

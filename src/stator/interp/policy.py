@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import sysconfig
 from collections.abc import Callable
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from stator._core import CodePolicy, set_code_policy
@@ -113,6 +114,19 @@ def is_library_file(name: str) -> bool:
     if name.startswith(tuple(SKIPPED)):
         return True
     return name.startswith(_STDLIB) and not is_installed(name) and os.sep + "test" + os.sep not in name
+
+
+def is_users(name: str) -> bool:
+    """Whether a file is the user's own: in no library, and in no package that was installed."""
+    return not (name.startswith((_HERE, "<frozen", "<stator")) or is_installed(name) or is_library_file(name))
+
+
+def users_frame() -> FrameType | None:
+    """The innermost frame of the user's own that is being executed."""
+    at: FrameType | None = sys._getframe(1)
+    while at is not None and not is_users(at.f_code.co_filename):
+        at = at.f_back
+    return at
 
 
 def is_installed(name: str) -> bool:

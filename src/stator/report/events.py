@@ -13,6 +13,7 @@ from traceback import FrameSummary
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
+from stator.errors.message import place
 from stator.report.stats import STATS, BreakRecord, RecompileRecord
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ class Broke:
     @property
     def record(self) -> BreakRecord:
         """As `stats()` counts it."""
-        return BreakRecord(self.brk.code, self.brk.reason, self.where)
+        inside = place(self.stack[-1]) if self.stack else self.where
+        return BreakRecord(self.brk.code, self.brk.reason, self.where, inside="" if inside == self.where else inside)
 
 
 @dataclasses.dataclass(frozen=True)

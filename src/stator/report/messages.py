@@ -10,13 +10,24 @@ from stator import errors
 from stator.bytecode.continuation import resume_line
 from stator.errors.message import Message, parted, place
 from stator.guards.base import short_name
+from stator.interp.policy import is_users, users_frame
 from stator.report.source_lines import line_at
 from stator.report.stats import STATS, RecompileRecord
 
 if TYPE_CHECKING:
     from stator.report.events import Broke
 
-__all__ = ["backend_failed", "broke", "definition", "limit_reached", "not_again", "place", "recompiled", "resumption"]
+__all__ = [
+    "about",
+    "backend_failed",
+    "broke",
+    "definition",
+    "limit_reached",
+    "not_again",
+    "place",
+    "recompiled",
+    "resumption",
+]
 
 #: how many of the latest changes a message tells
 _MOST_TOLD = 4
@@ -31,6 +42,15 @@ def definition(code: CodeType) -> FrameSummary:
 def resumption(code: CodeType) -> FrameSummary:
     """Where a frame is gone on with after a break."""
     return FrameSummary(code.co_filename, resume_line(code), short_name(code.co_qualname))
+
+
+def about(at: FrameSummary) -> tuple[str, tuple[FrameSummary, ...]]:
+    """The place and the stack for what is told of a whole function; of a library's, with the user's call of it."""
+    frame = None if is_users(at.filename) else users_frame()
+    if frame is None:
+        return place(at), (at,)
+    caller = FrameSummary(frame.f_code.co_filename, frame.f_lineno, short_name(frame.f_code.co_qualname))
+    return place(caller), (caller, at)
 
 
 def broke(event: Broke, count: int = 1) -> Message:

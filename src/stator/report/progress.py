@@ -27,6 +27,8 @@ class Watch:
     def __init__(self, code: CodeType, stream: TextIO, patience: float) -> None:
         self.depth = 1
         self.trace: Trace | None = None
+        #: the most that the trace was seen to have: at its end its graph is taken apart
+        self.operations = 0
         #: the backend at work, and since when
         self.backend: tuple[str, float] | None = None
         self.backend_seconds = 0.0
@@ -66,12 +68,13 @@ class Watch:
     def line(self) -> str:
         """Where the compile stands."""
         now = time.perf_counter()
-        name, line, operations = self._code.co_name, self._code.co_firstlineno, 0
+        name, line = self._code.co_name, self._code.co_firstlineno
         file = self._code.co_filename
         trace = self.trace
         if trace is not None:
             try:  # the tracer goes on meanwhile
-                operations = 0 if trace.recorder is None else len(trace.recorder.nodes.whole.nodes)
+                if trace.recorder is not None:
+                    self.operations = max(self.operations, len(trace.recorder.nodes.whole.nodes))
                 at = None if trace.frame is None else users_line(trace.frame)
                 if at is not None:
                     file, line, name = at[0].co_filename, at[1], at[0].co_name
@@ -83,7 +86,7 @@ class Watch:
             seconds += now - since
         share = f", {backend} {seconds:.0f} s" if seconds else ""
         file = short_path(file).rpartition("/")[2]
-        return f"stator: {name} ({file}:{line}): {operations} operations, {now - self._started:.0f} s{share}"
+        return f"stator: {name} ({file}:{line}): {self.operations} operations, {now - self._started:.0f} s{share}"
 
 
 class Progress(Listener):
@@ -110,7 +113,7 @@ class Progress(Listener):
     def tracing(self, trace: Trace) -> None:
         watch = self._watches.get(_thread.get_ident())
         if watch is not None:
-            watch.trace = trace
+            watch.trace, watch.operations = trace, 0
 
     def calling(self, backend: str) -> None:
         watch = self._watches.get(_thread.get_ident())

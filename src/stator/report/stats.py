@@ -24,12 +24,14 @@ class BreakRecord:
         reason: what happened, in one sentence.
         where: "file.py:line" of the user's code.
         count: how often.
+        inside: "file.py:line" of the library that the user's line has called, where it broke in there; else "".
     """
 
     code: str
     reason: str
     where: str
     count: int = 1
+    inside: str = dataclasses.field(default="", repr=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,7 +130,7 @@ class Counters:
         self.frames = self.graphs = self.recompiles = self.ops = self.guards = self.restored = 0
         self.trace_seconds = self.backend_seconds = 0.0
         self.graph_breaks = 0
-        self.breaks: dict[tuple[str, str, str], int] = {}
+        self.breaks: dict[BreakRecord, int] = {}
         self.recompile_log: dict[RecompileRecord, int] = {}
         self.codes.clear()
 
@@ -145,10 +147,9 @@ class Counters:
 
     def broke(self, record: BreakRecord) -> None:
         """A graph break, or a frame given up."""
-        key = (record.code, record.reason, record.where)
         with self._lock:
             self.graph_breaks += 1
-            self.breaks[key] = self.breaks.get(key, 0) + 1
+            self.breaks[record] = self.breaks.get(record, 0) + 1
             if len(self.breaks) > _MOST_RECORDS:
                 del self.breaks[next(iter(self.breaks))]
 
@@ -177,7 +178,7 @@ class Counters:
         """The figures now."""
         log = tuple(self._recompile_log())
         with self._lock:
-            breaks = tuple(BreakRecord(*key, count) for key, count in self.breaks.items())
+            breaks = tuple(dataclasses.replace(record, count=count) for record, count in self.breaks.items())
             return Stats(
                 frames=self.frames,
                 graphs=self.graphs,
