@@ -239,7 +239,7 @@ def two_branches_in_two_threads() -> tuple[Any, Calls]:
     left, right = nn.Linear(2, 2), nn.Linear(2, 2)
 
     def forward(x):
-        with ThreadPoolExecutor(2) as pool:  # SB0101, SB0122
+        with ThreadPoolExecutor(2) as pool:  # SB0122
             a, b = pool.map(lambda layer: layer(x), [left, right])  # SB0106, SB0122
         return a + b
 
@@ -263,9 +263,9 @@ def a_thread_that_writes_logs() -> tuple[Any, Calls]:
 
     def forward(x):
         h = model(x)
-        worker = threading.Thread(target=done.append, args=(x.shape[0],))  # SB0404
-        worker.start()
-        worker.join()
+        worker = threading.Thread(target=done.append, args=(x.shape[0],))  # SB0122
+        worker.start()  # SB0122
+        worker.join()  # SB0122
         return h.relu()
 
     return forward, [(torch.ones(1, 2),)]
@@ -335,7 +335,7 @@ def _() -> tuple[Any, Calls]:
 @program()
 def errors_of_numpy_ignored() -> tuple[Any, Calls]:
     def ratio(x):
-        with np.errstate(divide="ignore"):  # SB0101, SB0122
+        with np.errstate(divide="ignore"):  # SB0122
             scale = float(np.log(np.float64(0.0)))
         return x.clamp(min=scale)
 

@@ -208,7 +208,7 @@ def cached_by_a_weak_reference() -> tuple[Any, Calls]:
 
     def step(x):
         entry = Cache()
-        refs["last"] = entry  # SB0404
+        refs["last"] = entry  # SB0122
         return x * 2
 
     return step, [(torch.ones(2),)]

@@ -24,8 +24,8 @@ ALL = os.environ.get("STATOR_BREAKS") == "all"
 
 #: messages that have a name which the program has not: what is named, and why it is
 STRANGE: dict[str, str] = {
+    "contexts-two_branches_in_two_threads": "result_iterator: the generator that ThreadPoolExecutor.map gives",
     "contexts-profiler_range_by_name": "torch._C: what torch.profiler calls inside is named beside it",
-    "contexts-errors_of_numpy_ignored": "numpy._core: likewise of NumPy's",
     "kinds-an_operator_without_a_fake": "CustomOpDef: torch's own words",
     "kinds-interpolation_in_numpy": "numpy._ArrayFunctionDispatcher.__call__: the class of NumPy's functions",
     "kinds-a_subclass_that_counts": "OpOverload: the class of what __torch_dispatch__ is given",

@@ -2,6 +2,8 @@
 """Library functions that compute nothing of the graph: a break inside of one is a break at the user's call of it."""
 
 import importlib.util
+import os
+import sqlite3
 import sys
 import tempfile
 
@@ -134,7 +136,7 @@ def test_the_call_is_named(library):
         return y * 2
 
     bar = library.Bar()
-    with pytest.raises(stator.GraphBreakError, match=r"SB0122: call of Bar\.update, a library's function"):
+    with pytest.raises(stator.GraphBreakError, match=r"SB0122: a library's code cannot be traced: call of Bar\.update"):
         stator.compile(step, backend="eager", fullgraph=True)(torch.ones(2))
 
 
@@ -179,3 +181,21 @@ def test_so_it_is_where_only_a_library_is_traced(library):
     (record,) = told(stator.compile(library.scale, backend="eager"), torch.ones(3)).breaks
     assert record.where.startswith(f"{__file__}:")
     assert record.inside == f"{library.__file__}:{library.scale.__code__.co_firstlineno + 2}"
+
+
+def test_names_are_those_of_the_program(library, tmp_path):
+    def step(x):
+        connection = sqlite3.connect(":memory:")
+        return x + len([name for _, _, files in os.walk(tmp_path) for name in files]), connection
+
+    def loop(x, bar):
+        for _ in bar:
+            x = x + 1
+        return x
+
+    done = told(stator.compile(step, backend="eager"), torch.ones(3))
+    reasons = {record.reason for record in done.breaks}
+    assert "call of the C function sqlite3.connect" in reasons
+    assert "a library's code cannot be traced: a function of the standard library" in reasons  # os.walk, of frozen code
+    (record,) = told(stator.compile(loop, backend="eager"), torch.ones(3), iter(library.Bar([1, 2]))).breaks
+    assert record.reason == "use of the generator Bar.__iter__, which was made outside the compiled function"

@@ -62,7 +62,10 @@ class UnsupportedCCall(Break):
     code = "SB0101"
     title = "call of a C function that is not modelled"
     template = "call of the C function {function}"
-    hint = "write it in Python (stator.substitute_in_graph), or use stator.allow_in_graph if it works on tensors"
+    hint = (
+        "call it outside, and pass in what it gives; if it works on tensors, stator.allow_in_graph or "
+        "stator.substitute_in_graph"
+    )
     function: str
 
 
@@ -273,7 +276,7 @@ class LibraryCall(Break):
 
     code = "SB0122"
     title = "call of a library's function that breaks inside"
-    template = "call of {function}, a library's function that cannot be traced"
+    template = "a library's code cannot be traced: {function}"
     hint = "nothing need be done; to have one graph, move the call out of the compiled function"
     function: str
 

@@ -56,7 +56,14 @@ def exported_as(thing: Any) -> str | None:
         offered = vars(other).get("__all__") if isinstance(other, types.ModuleType) else None
         if isinstance(offered, list | tuple) and not any(part.startswith("_") for part in place.split(".")):
             found += [f"{place}.{name}" for name in offered if vars(other).get(name) is thing]
-    return min(found, key=len, default=None)
+    return min(found, key=len, default=None) or _twin_of(thing)
+
+
+def _twin_of(thing: Any) -> str | None:
+    """The name in the module that stands before the C module, if it lists none: `sqlite3.connect` of `_sqlite3`."""
+    public, name = str(thing.__module__).removeprefix("_"), str(thing.__name__)
+    twin = sys.modules.get(public)
+    return f"{public}.{name}" if isinstance(twin, types.ModuleType) and vars(twin).get(name) is thing else None
 
 
 def is_unbound(host: Any) -> bool:

@@ -218,7 +218,7 @@ class Frame:
         """Something cannot be traced: end the trace before this instruction, or let the caller's frame do so."""
         trace = self.trace
         trace.breaks.note_site(self, instr)
-        call = whole_call(self, e.brk) if self.resumable else None
+        call = whole_call(self, e.brk)
         if call is not None:
             raise Unsupported(call) from None
         if not self.resumable:

@@ -66,10 +66,10 @@ def _called(frame: Frame) -> str:
     name = frame.code.co_qualname
     name = next((name.removesuffix(end) for end in _CALLS if name.endswith(end)), name)
     if not any(map(_is_private, name.split("."))):
-        return name
+        return f"call of {name}"
     if policy.is_installed(frame.code.co_filename):
-        return f"something in {str(frame.globals.get('__name__')).partition('.')[0]}"
-    return "something in the standard library"
+        return f"a function of {str(frame.globals.get('__name__')).partition('.')[0]}"
+    return "a function of the standard library"
 
 
 def _is_private(name: str) -> bool:

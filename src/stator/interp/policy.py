@@ -139,7 +139,7 @@ def is_foreign(code: CodeType) -> bool:
     name = code.co_filename
     if name.startswith((_HERE, *COMPUTED_BY)):
         return False
-    return is_installed(name) or is_library_file(name)
+    return is_installed(name) or is_library_file(name) or name.startswith("<frozen")
 
 
 def computes(cls: type) -> bool:

@@ -276,6 +276,9 @@ _NAMED += (
     types.ClassMethodDescriptorType,
     types.GetSetDescriptorType,
     types.MemberDescriptorType,
+    types.GeneratorType,
+    types.CoroutineType,
+    types.AsyncGeneratorType,
 )
 _type_qualname = type.__dict__["__qualname__"].__get__
 _type_module = type.__dict__["__module__"].__get__
