@@ -199,6 +199,14 @@ def test_capture_scalar_outputs():
     assert breaks_of(doubled_sum, (torch.ones(3),), capture_scalar_outputs=False) != []
 
 
+def test_capture_branches():
+    def signed(x):
+        return x * 2 if x.sum() > 0 else x - 1
+
+    assert graphs_of(signed, [(torch.ones(3),), (-torch.ones(3),)]) > 1
+    assert graphs_of(signed, [(torch.ones(3),), (-torch.ones(3),)], capture_branches=True) == 1
+
+
 def test_trace_backward():
     leaf = torch.ones(3, requires_grad=True)
 

@@ -70,6 +70,11 @@ class Config:
     capture_scalar_outputs: bool = _option(
         True, "Capture `.item()` and its like as symbolic numbers; otherwise they break the graph."
     )
+    capture_branches: bool = _option(
+        False,
+        "Capture a branch on the value of a tensor as `torch.cond`, where both sides only compute and what they leave"
+        " is alike; otherwise it breaks the graph (see `stator why SB0201`).",
+    )
     dynamic_sources: str = _option(
         "",
         "Names of sources as torch writes them, or regular expressions for them, with commas between, each with or"

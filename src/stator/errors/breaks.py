@@ -296,9 +296,10 @@ class DataDependentBranch(Break):
 
     code = "SB0201"
     title = "branch on the value of a tensor"
-    template = "{what} depends on the value of a tensor"
+    template = "{what} depends on the value of a tensor{why}"
     hint = "use torch.where or a mask, or decide before the compiled function"
     what: str = "a branch"
+    why: str = ""
 
 
 class DataDependentValue(Break):

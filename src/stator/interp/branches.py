@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from stator.interp.sides import Sides
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.space.interfaces import Frame
 
+#: asked last where a branch cannot be decided, if `config.capture_branches` is set: (frame, value, its sides) → whether
+#: the frame has gone on behind both; else the branch breaks the graph, and the hook may say why it has not
+CAPTURES: list[Callable[[Frame, Value, Sides], bool]] = []
 #: asked where a branch cannot be decided: (frame, value, where it goes when true, when false) → the truth, or None
 BRANCH_HOOKS: list[Callable[[Frame, Value, int, int], bool | None]] = []
 #: what may stand between a branch and the raise it leads to: the making of an exception, and of what it tells
@@ -24,16 +28,19 @@ _HARMLESS = frozenset(
 _LONGEST = 60
 
 
-def branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool:
-    """The truth value on which a conditional jump depends."""
+def branch(frame: Frame, value: Value, when_true: int, when_false: int) -> None:
+    """A conditional jump, which depends on the truth value."""
     try:
-        return frame.space.truth(value)
+        truth = frame.space.truth(value)
     except Unsupported:
         decided = _asked(frame, value, when_true, when_false)
         decided = _guarded(frame, value) if decided is None else decided
         if decided is None:
+            if _captured(frame, value.force(), when_true, when_false):
+                return
             raise
-        return decided
+        truth = decided
+    frame.index = when_true if truth else when_false
 
 
 def operand_truth(frame: Frame, value: Value) -> bool:
@@ -63,6 +70,13 @@ def assumed(frame: Frame, value: Value, negated: bool = False) -> bool | None:
     ahead = _branch_ahead(frame, negated)
     decided = None if ahead is None else _asked(ahead[0], value, *ahead[1:])
     return _guarded(frame, value) if decided is None else decided
+
+
+def _captured(frame: Frame, value: Value, when_true: int, when_false: int) -> bool:
+    if not frame.trace.config.capture_branches:
+        return False
+    sides = Sides(frame, when_true, when_false)
+    return any(capture(frame, value, sides) for capture in CAPTURES)
 
 
 def _asked(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:

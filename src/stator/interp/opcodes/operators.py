@@ -128,15 +128,13 @@ def JUMP(f: Frame, instr: Instr) -> None:
 @opcode
 def POP_JUMP_IF_FALSE(f: Frame, instr: Instr) -> None:
     """if value:"""
-    if not branch(f, f.pop(), f.index, instr.arg):
-        f.index = instr.arg
+    branch(f, f.pop(), f.index, instr.arg)
 
 
 @opcode
 def POP_JUMP_IF_TRUE(f: Frame, instr: Instr) -> None:
     """if not value:"""
-    if branch(f, f.pop(), instr.arg, f.index):
-        f.index = instr.arg
+    branch(f, f.pop(), instr.arg, f.index)
 
 
 @opcode

@@ -53,6 +53,8 @@ class TrackedTensors:
         self.lent: dict[TracedTensor, TracedTensor] = {}
         #: new tensors whose storages have been copied, as if nothing else lay in them; and the steps at which
         self.copied: dict[TracedTensor, int] = {}
+        #: copies of what the program may have under another name, unknown to it (see `objects.hidden_copies`)
+        self.hidden_copies: set[TracedTensor] = set()
         #: whether gradients of a leaf come from several places of the graph, as it has had several memories
         self.scattered = False
         #: whether the graph must be run in the order of the program, by no backend that works otherwise

@@ -13,6 +13,7 @@ effects on Python objects can stand for those of the call (`once`).
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from stator import errors
@@ -28,7 +29,7 @@ from stator.space.identity.reachability import leads_to_any
 from stator.space.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from stator.pytorch.types import Function, GraphValue, Nested
     from stator.space.space import Space
@@ -119,13 +120,23 @@ class Body:
         Raises:
             Unsupported: the function does more than the operation allows.
         """
+        with self.computing([function, *args, *(kwargs or {}).values()], once=once):
+            result = self._called(function, args, kwargs or {}, once)
+            self.leaves, self.spec = flatten(self.space, result)
+        return self
+
+    @contextmanager
+    def computing(self, given: Sequence[Value], *, once: bool = False) -> Iterator[None]:
+        """What is traced meanwhile is recorded in the graph, and may do no more than that: see `trace`.
+
+        Args:
+            given: what it is given, and may change no more than what running frames lead to.
+        """
         effects, state = self.space.trace.effects, self.recorder.state
         before, key = effects.count, state.key
         rewritten = dict(self.recorder.effects.rewritten)
         with self.graph.recording(), effects.witnessed() as seen:
-            result = self._called(function, args, kwargs or {}, once)
-            self.leaves, self.spec = flatten(self.space, result)
-        given = [function, *args, *(kwargs or {}).values()]
+            yield
         if not once and (effects.count != before or leads_to_any(self.space.trace, seen, given)):
             raise self.refuse("changes objects that exist outside of it")
         if state.key != key:
@@ -133,7 +144,6 @@ class Body:
         changed = [root for root, by in self.recorder.effects.rewritten.items() if rewritten.get(root) is not by]
         if not once and not all(map(self.graph.computes, changed)):
             raise self.refuse("writes to a tensor that exists outside of it")
-        return self
 
     def _called(self, function: Value, args: Sequence[Value], kwargs: Mapping[str, Value], once: bool) -> Value:
         try:

@@ -48,8 +48,8 @@ class Checks:
     def assume(self, value: TensorValue, truth: bool) -> bool:
         """Take the truth of a tensor for granted; False where that cannot be."""
         recorder: Recorder = self.trace.recorder
-        if not self.trace.root.repeatable or not _is_undone(recorder):
-            return False
+        if not self.trace.root.repeatable or recorder.nodes.around or not _is_undone(recorder):
+            return False  # or what an operation runs once, often or never decides it
         # A copy, for the tensor may be changed later on.
         snapshot = record_method(self.trace.space, "clone", value)
         self.assumed.append((snapshot, truth))

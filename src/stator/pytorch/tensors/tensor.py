@@ -117,6 +117,10 @@ class TensorValue(Value):
     # -- the object -------------------------------------------------------------------------------------------------
 
     def identity(self, space: Space) -> Any:
+        if space.trace.frame is not None and self in self.recorder.tracked.hidden_copies:  # it is the program that asks
+            raise Unsupported(
+                errors.DataDependentValue("the identity of a tensor that only one side of a branch makes")
+            )
         return self if self.host is None else self.host
 
     def as_existing(self, space: Space) -> Any:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["WeakTarget", "is_alive", "leads_to_any", "noticing", "stands_for"]
+__all__ = ["WeakTarget", "is_alive", "leads_to_any", "noticing", "stands_for", "visible"]
 
 
 def is_alive(space: Space, value: Value) -> bool:
@@ -41,6 +41,11 @@ def missing(hosts: list[Host], values: Iterable[Value]) -> list[Host]:
 def reaches(trace: Trace, host: Host) -> bool:
     """Whether a running frame, or what the traced program has changed, leads to the existing object."""
     return any(stands_for(found, host) for found in _led_to(trace, trace.effects.changed()))
+
+
+def visible(trace: Trace) -> list[Value]:
+    """What running frames, and what the traced program has changed, lead to."""
+    return list(_led_to(trace, trace.effects.changed()))
 
 
 def leads_to_any(trace: Trace, values: Iterable[Value], others: Iterable[Value]) -> bool:
