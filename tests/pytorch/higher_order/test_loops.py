@@ -150,7 +150,9 @@ LEFT: dict[str, tuple[Any, str]] = {
 def test_what_is_left_to_torch(name: str) -> None:
     function, why = LEFT[name]
     stats = alike(program(function), plain_rows, sizes=(3,), calls=1)
-    assert {b.code for b in stats.breaks} == {"SB0208"} and why in stats.breaks[0].reason
+    assert stats.breaks[0].code == "SB0208" and why in stats.breaks[0].reason
+    # What torch's own tracer holds behind the break has finalizers.
+    assert {b.code for b in stats.breaks} <= {"SB0208", "SB0404"}
 
 
 @pytest.mark.parametrize("name", ["while", "scan", "map"])
