@@ -9,12 +9,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import CodeType, FrameType
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.host.threads import frame_of, raise_in
+from stator.host.threads import frame_of, frames_of, raise_in
 from stator.pytorch.ranks.digest import Collective, family, own_place
 from stator.pytorch.ranks.inquiry import HOST
 from stator.pytorch.ranks.listener import LISTENER
@@ -109,8 +109,7 @@ class Watcher(threading.Thread):
 
     def _doing(self) -> dict[str, Any] | None:
         """The collective that the program is in, as far as its frames tell."""
-        frame: FrameType | None = frame_of(self.program)
-        while frame is not None:
+        for frame in frames_of(self.program):
             code = frame.f_code
             if family(code.co_name) in _CALLS and code.co_filename.endswith(_EAGER):
                 tensor: Any = frame.f_locals.get("tensor")
@@ -118,7 +117,6 @@ class Watcher(threading.Thread):
                 return {"op": code.co_name, "size": size, "where": own_place(frame)}
             if code in self.graphs:
                 return {"graph": self.graphs[code]} if self.graphs[code] else None
-            frame = frame.f_back
         return None
 
     # -- failing ----------------------------------------------------------------------------------------------------
