@@ -82,7 +82,7 @@ KINDS: dict[str, type[Source]] = {}
 class Source:
     """A path to a value of the frame.  Use the subclasses."""
 
-    __slots__ = ("__weakref__", "base")
+    __slots__ = ("__weakref__", "_plain", "base")
     #: the operation of the guard program that loads it: a row of `_core/ops.h`
     op: ClassVar[str]
     #: whether loading it twice gives one object: not where the program's code or a helper makes it
@@ -92,6 +92,7 @@ class Source:
     #: whether it leads to the same object in every call
     is_constant: ClassVar[bool] = False
     base: Source | None
+    _plain: str
     #: the paths that it is loaded from besides
     others: tuple[Source, ...] = ()
 
@@ -118,10 +119,20 @@ class Source:
 
     def expr(self, called: Callable[[Source], str | None] | None = None) -> str:
         """The path as readable Python; `called` may have a name for one of its steps."""
-        name = None if called is None else called(self)
+        if called is None:
+            return self._plain_path()
+        name = called(self)
         if name is not None:
             return name
         return self.step("" if self.base is None else self.base.expr(called))
+
+    def _plain_path(self) -> str:
+        """The path without names, made once: those of a program have most of their steps in common."""
+        try:
+            return self._plain
+        except AttributeError:
+            self._plain = self.step("" if self.base is None else self.base.expr())
+            return self._plain
 
     def step(self, base: str) -> str:
         """The path, given that of the base."""

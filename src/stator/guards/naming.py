@@ -59,9 +59,9 @@ class Names:
         self.called = called
         self._call = call
         self._parameters = parameters or {}
-        #: what has been asked for of this call, and the paths as they are
+        self._stacked = {source for source, name in self._parameters.items() if name.startswith(".stack")}
+        #: what has been asked for of this call
         self._texts: dict[Source, str] = {}
-        self._paths: dict[Source, str] = {}
 
     def of(self, source: Source) -> str:
         """The path as the program writes it."""
@@ -86,20 +86,12 @@ class Names:
 
     def within(self, text: str, sources: tuple[Source, ...]) -> str:
         """A text in which the sources stand by their own paths."""
-        paths = {self._path(source): source for source in sources}
+        if len(sources) == 1:
+            return text.replace(sources[0].expr(), self.of(sources[0]))
+        paths = {source.expr(): source for source in sources}
         for path in sorted(paths, key=len, reverse=True):
             text = text.replace(path, self.of(paths[path]))
         return text
-
-    def _path(self, source: Source) -> str:
-        """The path as it is."""
-        if self._call is None:
-            return source.expr()
-        paths = self._paths
-        if source not in paths:
-            for step in reversed([step for step in source.chain() if step not in paths]):
-                paths[step] = step.step("" if step.base is None else paths[step.base])
-        return paths[source]
 
     def _name(self, source: Source) -> str | None:
         known = self._parameters.get(source, source.name if isinstance(source, LocalSource) else "")
@@ -133,7 +125,7 @@ class Names:
 
     def _variable(self, source: Source) -> str:
         """The variable that has the object, where the path to it leads through the value of a part of a line."""
-        if not any(self._parameters.get(step, "").startswith(".stack") for step in source.chain()):
+        if not self._stacked or not any(step in self._stacked for step in source.chain()):
             return ""
         found = self._object(source)
         if type(found) in _NUMBERS_AND_TEXTS:
