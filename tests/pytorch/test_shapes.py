@@ -180,6 +180,26 @@ def test_marks() -> None:
     assert compiles(lambda a: a.sum(0), [static(3), static(5), static(6)]) == [1, 2, 3]
 
 
+def test_a_mark_holds_where_an_entry_with_numbers_fits() -> None:
+    def marked(n: int) -> Any:
+        a = torch.randn(n, 4)
+        stator.mark_dynamic(a, 0)
+        return (a,)
+
+    plain = (torch.randn(3, 4),)
+    assert compiles(lambda a: a.sum(0), [plain, marked(3), marked(5), plain]) == [1, 2, 2, 2]
+    (reason,) = [row.reason for row in stator.stats().recompile_log]
+    assert "size 0 of `a` is marked as dynamic" in reason
+
+    fixing = stator.compile(lambda a: a if a.shape[0] == 3 else a + 1, backend="eager")
+    fixing(*plain)
+    with pytest.raises(stator.errors.ConstraintViolationError):
+        fixing(*marked(3))
+
+    with stator.config.patch(allow_ignore_mark_dynamic=True):
+        assert compiles(lambda a: a * 2 if a.shape[0] == 3 else a + 1, [marked(3)] * 3) == [1, 1, 1]
+
+
 def test_parameters_are_never_symbolic() -> None:
     layers = [torch.nn.Linear(4, n) for n in (2, 3, 5)]
     calls = [(layer, torch.ones(2, 4)) for layer in layers]

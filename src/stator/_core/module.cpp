@@ -196,6 +196,7 @@ bool fill_state(PyObject* module) {
         {&state.call_name, "__call__"},
         {&state.dict_name, "__dict__"},
         {&state.matches_name, "matches"},
+        {&state.mark_name, "_dynamo_dynamic_indices"},
         {&state.reference_name, "reference_outcome"},
     };
     for (auto [place, text] : names) {

@@ -36,6 +36,7 @@ struct State {
     PyObject* failure_name = nullptr;  // "failure"
     PyObject* call_name = nullptr;     // "__call__"
     PyObject* matches_name = nullptr;  // "matches"
+    PyObject* mark_name = nullptr;     // "_dynamo_dynamic_indices"
     PyObject* reference_name = nullptr;     // "reference_outcome"
     Py_ssize_t extra_index = -1;       // of the CodeCache in a code object's co_extra
     int hooked_threads = 0;            // threads that are inside a region and not inside a target

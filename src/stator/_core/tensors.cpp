@@ -5,6 +5,7 @@
 #include "functions.h"
 #include "loads.h"
 #include "state.h"
+#include "versions.h"
 
 namespace stator {
 
@@ -80,6 +81,16 @@ bool dims_match(const TensorCheck& check, const char* impl) {
     return true;
 }
 
+// Might some of its sizes be marked as dynamic?  Runs no Python code.
+bool may_be_marked(PyObject* tensor) {
+    if (Py_TYPE(tensor)->tp_getattro != PyObject_GenericGetAttr) return true;
+    PyObject* found = nullptr;
+    if (lookup_attribute(tensor, state.mark_name, &found) < 0) forget_exception();
+    if (!found) return false;
+    Py_DECREF(found);
+    return true;
+}
+
 }  // namespace
 
 Verdict read_tensor_verdict(const TensorCheck& check, PyObject* object) {
@@ -90,7 +101,7 @@ Verdict read_tensor_verdict(const TensorCheck& check, PyObject* object) {
         reads_requires_grad(impl) != check.requires_grad) {
         return Verdict::kNo;
     }
-    if (!check.kind_known) return Verdict::kUnknown;
+    if (!check.kind_known || (check.fixes_sizes && may_be_marked(object))) return Verdict::kUnknown;
     return (read<uint64_t>(impl, layout.kind) & layout.kind_mask) == check.kind ? Verdict::kYes : Verdict::kNo;
 }
 
@@ -137,6 +148,7 @@ bool parse_spec(PyObject* spec, TensorCheck& check) {
     check.requires_grad = grad.get() == Py_True;
     check.check_strides = strides.get() != Py_None;
     if (!parse_dims(sizes.get(), check.sizes)) return false;
+    for (int64_t size : check.sizes) check.fixes_sizes |= size != TensorCheck::kAny;
     if (!check.check_strides) return true;
     return parse_dims(strides.get(), check.strides) && check.strides.size() == check.sizes.size();
 }

@@ -19,6 +19,7 @@ struct TensorCheck : OpExtra {
     bool kind_known = false;
     bool requires_grad = false;
     bool check_strides = false;
+    bool fixes_sizes = false;  // some size is a number, which a mark may say to vary
     std::vector<int64_t> sizes;    // a number or kAny
     std::vector<int64_t> strides;  // likewise
 };

@@ -30,6 +30,17 @@ inline constexpr bool kExceptionsAreMadeLate = PY_VERSION_HEX < 0x030c0000;
 // A call of a C function counts as one of a Python function does; later C code has a limit of its own.
 inline constexpr bool kCallsOfCCount = PY_VERSION_HEX < 0x030c0000;
 
+// Looks an attribute up: 1 if it is there, 0 if it is not, for which no exception is made, -1 with an exception.
+#if PY_VERSION_HEX >= 0x030d0000
+inline int lookup_attribute(PyObject* object, PyObject* name, PyObject** found) {
+    return PyObject_GetOptionalAttr(object, name, found);
+}
+#else
+inline int lookup_attribute(PyObject* object, PyObject* name, PyObject** found) {
+    return _PyObject_LookupAttr(object, name, found);
+}
+#endif
+
 #if PY_VERSION_HEX >= 0x030c0000
 inline Py_ssize_t request_code_extra_index(freefunc free) { return PyUnstable_Eval_RequestCodeExtraIndex(free); }
 inline int code_get_extra(PyObject* code, Py_ssize_t index, void** extra) {

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-__all__ = ["KEY_WORDS", "Dim", "TensorFacts", "TensorSpec"]
+__all__ = ["KEY_WORDS", "Dim", "TensorFacts", "TensorSpec", "marked_dims"]
 
 #: a size or stride that is expected, or None for any
 Dim = int | None
+#: the mark that says which sizes of a tensor vary
+_MARK = "_dynamo_dynamic_indices"
 #: bits of dispatch keys → what a tensor is that has them, and one that has not
 KEY_WORDS: dict[int, tuple[str, str]] = {}
 
@@ -43,6 +45,8 @@ class TensorSpec:
     sizes: tuple[Dim, ...]
     strides: tuple[Dim, ...] | None
     extra: tuple[object, ...] = ()
+    #: the dimensions that were marked as dynamic, and are constants all the same
+    fixed: frozenset[int] = frozenset()
     read: Callable[[Any], TensorFacts] | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -78,6 +82,10 @@ class TensorSpec:
             return f"`{name}` was {_kind(self.keys, facts.keys)}, is {_kind(facts.keys, self.keys)}", ""
         if not _match(facts.sizes, self.sizes):
             return _size_change(name, self.sizes, facts.sizes)
+        marked = {dim for dim in marked_dims(tensor) if self.sizes[dim] is not None} - self.fixed
+        if marked:
+            told = " and ".join(f"size {dim} of `{name}`" for dim in sorted(marked))
+            return f"{told} is marked as dynamic", f"mark `{name}` before the first call"
         if self.strides is not None and not _match(facts.strides, self.strides):
             return (
                 f"the strides of `{name}` were {_dims(self.strides)}, are {facts.strides}",
@@ -92,6 +100,12 @@ class TensorSpec:
     def __str__(self) -> str:
         grad = ", requires_grad" if self.requires_grad else ""
         return f"{self.cls.__name__}({self.dtype}, {_dims(self.sizes)}, {self.device}{grad})"
+
+
+def marked_dims(tensor: Any) -> set[int]:
+    """The dimensions of a tensor that are marked as dynamic."""
+    marked = vars(tensor).get(_MARK) or ()
+    return {dim % len(tensor.shape) for dim in marked} if marked and len(tensor.shape) else set()
 
 
 def _match(dims: tuple[int, ...] | None, expected: tuple[Dim, ...]) -> bool:

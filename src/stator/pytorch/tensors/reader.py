@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 import torch
 
 from stator._core import configure_tensors, read_tensor
-from stator.guards.tensor import KEY_WORDS, Dim, TensorFacts, TensorSpec
+from stator.guards.tensor import KEY_WORDS, Dim, TensorFacts, TensorSpec, marked_dims
 from stator.pytorch import internals
 
 __all__ = ["COMPRESSED", "configure", "read_facts", "tensor_spec"]
@@ -69,7 +69,8 @@ def tensor_spec(
     sizes = _but(facts.sizes, open_sizes)
     strides = None if facts.strides is None else _but(facts.strides, open_strides)
     dtype, device, layout, requires_grad, keys, _, _, extra = facts
-    fields = (type(tensor), dtype, device, layout, requires_grad, keys, sizes, strides, extra)
+    fixed = frozenset(dim for dim in marked_dims(tensor) if sizes and sizes[dim] is not None)
+    fields = (type(tensor), dtype, device, layout, requires_grad, keys, sizes, strides, extra, fixed)
     spec = _specs.get(fields)
     return spec if spec is not None else _specs.setdefault(fields, TensorSpec(*fields, read_facts))
 
