@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 import threading
-import time
 import traceback
 from typing import Any
 
@@ -25,7 +24,9 @@ def _main() -> int:
         return refused
     from stator.pytorch.ranks import session  # torch has been imported by now, if there is one
 
-    threading.Thread(target=_begin, args=(session,), daemon=True).start()
+    over = threading.Event()
+    beginning = threading.Thread(target=_begin, args=(session, over), daemon=True)
+    beginning.start()
     report: dict[str, Any] = {"difference": None, "error": None}
     code = FINE
     try:
@@ -44,6 +45,8 @@ def _main() -> int:
         code = FAILED
     with open(path, "w", encoding="utf-8") as file:
         json.dump(report, file)
+    over.set()
+    beginning.join(5)  # no thread may be in a store when Python ends
     try:
         session.finish()  # the others may need this rank to be told
     except RankDivergenceError:
@@ -51,10 +54,10 @@ def _main() -> int:
     return code
 
 
-def _begin(session: Any) -> None:
+def _begin(session: Any, over: threading.Event) -> None:
     """Begin to compare when there is a process group, also where nothing is compiled."""
-    while not session.begin():
-        time.sleep(0.05)
+    while not over.is_set() and not session.begin():
+        over.wait(0.05)
 
 
 if __name__ == "__main__":

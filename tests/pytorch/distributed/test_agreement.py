@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
+import torch.distributed as dist
 
+from stator.pytorch.ranks.board import Board
+from stator.pytorch.ranks.watcher import Watcher
 from tests.pytorch.distributed.divergence import HARMFUL, HARMLESS
 from tests.pytorch.distributed.ranks import Ranks
 
@@ -18,3 +22,20 @@ def test_ranks_that_differ_raise_alike(apart: Ranks, tmp_path: Path, name: str) 
 @pytest.mark.parametrize("name", HARMLESS)
 def test_what_changes_no_collective_is_no_error(apart: Ranks, tmp_path: Path, name: str) -> None:
     apart.check("agrees", name, str(tmp_path / "store"))
+
+
+def test_no_thread_is_in_the_store_when_a_session_has_ended() -> None:
+    """Python's end would abort the process: a thread that comes back from C++ then is unwound."""
+    inside = threading.Event()
+
+    class Slow(Board):
+        def count(self, key: str, more: int = 0) -> int:
+            inside.set()
+            threading.Event().wait(0.2)
+            return super().count(key, more)
+
+    watcher = Watcher(0, Slow(dist.HashStore()), dict, lambda failure: None, lambda: None)
+    watcher.start()
+    assert inside.wait(10)
+    watcher.stop()
+    assert not watcher.is_alive()

@@ -28,6 +28,8 @@ _EVERY = 0.25
 #: seconds that the program has to leave a collective that the others will not come to
 _LEAVES = 1.0
 _TRIES = 60
+#: seconds that an answer of the store may take when the session ends
+_ENDS = 5.0
 _EAGER = ("distributed_c10d.py", "_functional_collectives.py")
 _CALLS = frozenset({"all_gather", "all_reduce", "all_to_all", "barrier", "broadcast", "gather", "reduce", "scatter"})
 _CALLS |= {"reduce_scatter", "send", "recv"}
@@ -81,8 +83,10 @@ class Watcher(threading.Thread):
             self.checks, self.waits = False, None
 
     def stop(self) -> None:
-        """The session is over."""
+        """The session is over, and the thread ends: one that is in a store when Python ends aborts the process."""
         self.stopped.set()
+        if threading.current_thread() is not self:
+            self.join(_ENDS)
 
     def run(self) -> None:
         """Look for news until the session is over."""
