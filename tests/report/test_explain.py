@@ -15,7 +15,9 @@ import torch
 import stator
 from stator import errors
 from stator.report import explanation as records
+from stator.report import terminal
 from stator.report.collector import explaining
+from stator.report.explanation import BreakSite, StackLine
 from tests.report import explained
 
 
@@ -218,3 +220,11 @@ def test_rich_is_not_loaded_with_stator():
     code = "import sys, stator\nprint([n for n in sys.modules if n == 'rich' or n.startswith('stator.report.c')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_the_line_shown_is_the_one_that_is_named():
+    stack = StackLine("own.py", 1, "step", "bar.update()"), StackLine("bars.py", 9, "update", "lock.acquire()")
+    site = BreakSite("SB0101", "title", "reason", "hint", "own.py:1", stack)
+    shown = [line.text.strip() for line in terminal._break(site, 1)]
+    assert shown[1] == site.text == "bar.update()"
+    assert "met at bars.py:9: lock.acquire()" in shown

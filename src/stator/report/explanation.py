@@ -6,6 +6,7 @@ import dataclasses
 import json
 from pathlib import Path
 
+from stator.report.source_lines import line_at
 from stator.report.stats import RecompileRecord
 
 __all__ = ["BreakSite", "Explanation", "FrameRecord", "GraphRecord", "GuardRecord", "Offer", "Operation", "StackLine"]
@@ -19,6 +20,11 @@ class StackLine:
     line: int
     function: str
     text: str = ""
+
+    @property
+    def place(self) -> str:
+        """ "file.py:line" """
+        return f"{self.file}:{self.line}"
 
     def __str__(self) -> str:
         return f'File "{self.file}", line {self.line}, in {self.function}\n    {self.text}'
@@ -94,7 +100,7 @@ class BreakSite:
     @property
     def text(self) -> str:
         """The program's line."""
-        return self.user_stack[-1].text if self.user_stack else ""
+        return next((line.text for line in reversed(self.user_stack) if line.place == self.where), line_at(self.where))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -101,8 +101,11 @@ def _break(site: BreakSite, count: int) -> Iterator[Line]:
     if site.text:
         yield Line(f"      {site.text}", "cyan")
     yield from _wrapped(site.reason)
-    for line in reversed(site.user_stack[:-1]):
-        yield Line(f"      called at {_short(f'{line.file}:{line.line}')}: {line.text}", "dim")
+    places = [line.place for line in site.user_stack]
+    own = places.index(site.where) if site.where in places else -1
+    for number, line in reversed(list(enumerate(site.user_stack))):
+        if number != own:
+            yield Line(f"      {'called' if number < own else 'met'} at {_short(line.place)}: {line.text}", "dim")
     yield from _wrapped(site.hint, "what helps: ")
     yield Line(f"      more: stator why {site.code}", "dim")
 
