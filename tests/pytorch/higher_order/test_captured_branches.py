@@ -97,10 +97,8 @@ def in_calls(x: Any, w: Any) -> Any:
 
 
 def nested(x: Any, w: Any) -> Any:
-    if x.sum() > 0 and x[0] > 0.6 or not w.any():
+    if x.sum() > 0 and w.item() < 2:
         y = x * w
-    elif w.item() > 2:
-        y = x - w
     else:
         y = x / w
     return y * w
