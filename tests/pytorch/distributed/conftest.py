@@ -13,11 +13,3 @@ def ranks() -> Iterator[Ranks]:
     made = Ranks()
     yield made
     made.stop()
-
-
-@pytest.fixture(scope="session")
-def apart() -> Iterator[Ranks]:
-    """Two processes that make a group of their own for each check."""
-    made = Ranks()
-    yield made
-    made.stop()

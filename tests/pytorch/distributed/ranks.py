@@ -1,7 +1,8 @@
 """Two processes of one gloo group, which run the same check at the same time: `python -m …ranks RANK STORE`.
 
-A check is a function of `checks`, `agreement` or `tensors`; it raises where something is wrong. What hangs is ended by
-gloo's timeout in the ranks, and by `LIMIT` from outside.
+A check is a function of `checks`, `agreement` or `tensors`; it raises where something is wrong. Those of `agreement`
+make a group of their own, and the next check begins with another. What hangs is ended by gloo's timeout in the ranks,
+and by `LIMIT` from outside.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class Ranks:
     def _start(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         root = Path(__file__).resolve().parents[3]
-        env = {**os.environ, "OMP_NUM_THREADS": "1"}
+        # Inductor's workers are processes that import torch anew.
+        env = {**os.environ, "OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
         for rank in range(SIZE):
             command = [sys.executable, "-m", __spec__.name, str(rank), os.path.join(self.folder.name, "store")]
             pipe = subprocess.PIPE
@@ -81,12 +83,19 @@ def main() -> None:
     answers, sys.stdout = sys.stdout, sys.stderr
     rank, path = int(sys.argv[1]), sys.argv[2]
     limit = datetime.timedelta(seconds=TIMEOUT)
-    dist.init_process_group("gloo", init_method=f"file://{path}", rank=rank, world_size=SIZE, timeout=limit)
-    programs.prepare()
-    for line in sys.stdin:
+    group: object = None
+    for number, line in enumerate(sys.stdin):
         name, *args = json.loads(line)
         try:
-            next(getattr(home, name) for home in (agreement, tensors, checks) if hasattr(home, name))(*args)
+            home = next(home for home in (agreement, tensors, checks) if hasattr(home, name))
+            if home is not agreement and (group is None or dist.group.WORLD is not group):
+                if dist.is_initialized():
+                    dist.destroy_process_group()
+                method = f"file://{path}{number}"
+                dist.init_process_group("gloo", init_method=method, rank=rank, world_size=SIZE, timeout=limit)
+                programs.prepare()
+                group = dist.group.WORLD
+            getattr(home, name)(*args)
             answer = ""
         except BaseException:
             answer = traceback.format_exc()

@@ -15,13 +15,13 @@ from tests.pytorch.distributed.ranks import Ranks
 
 
 @pytest.mark.parametrize("name", HARMFUL)
-def test_ranks_that_differ_raise_alike(apart: Ranks, tmp_path: Path, name: str) -> None:
-    apart.check("differs", name, str(tmp_path / "store"))
+def test_ranks_that_differ_raise_alike(ranks: Ranks, tmp_path: Path, name: str) -> None:
+    ranks.check("differs", name, str(tmp_path / "store"))
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-def test_what_changes_no_collective_is_no_error(apart: Ranks, tmp_path: Path, name: str) -> None:
-    apart.check("agrees", name, str(tmp_path / "store"))
+def test_what_changes_no_collective_is_no_error(ranks: Ranks, tmp_path: Path, name: str) -> None:
+    ranks.check("agrees", name, str(tmp_path / "store"))
 
 
 def test_no_thread_is_in_the_store_when_a_session_has_ended() -> None:

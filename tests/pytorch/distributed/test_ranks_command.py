@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from stator.cli import main
+
 SCRIPT = """
 import os, sys
 import torch, torch.distributed as dist
@@ -64,4 +66,4 @@ def test_a_rank_that_dies(script: str) -> None:
 
 @pytest.mark.parametrize("arguments", [["nowhere.py"], ["--nproc", "0", __file__]])
 def test_bad_usage(arguments: list[str]) -> None:
-    assert ranks(*arguments).returncode == 2
+    assert main(["ranks", *arguments]) == 2
