@@ -88,3 +88,15 @@ def test_gradients() -> None:
     y, took = stator.compile(around, backend="aot_eager", fullgraph=True)(x)
     y.sum().backward()
     assert took > 0 and torch.allclose(x.grad, 2 * torch.ones(3).cos())  # type: ignore[arg-type]
+
+
+def test_a_reading_and_a_number_that_varies() -> None:
+    def per_item(x: torch.Tensor, count: int) -> Any:
+        begun = time.perf_counter()
+        return x + 1, (time.perf_counter() - begun) / count, count / begun
+
+    compiled = stator.compile(per_item, backend="eager")
+    for count in (5, 5, 200, 7):
+        y, took, *rest = compiled(torch.ones(2), count)
+        assert 0 < took < 60 and rest[0] > 0
+        assert torch.equal(y, torch.full((2,), 2.0))

@@ -610,3 +610,17 @@ def test_a_part_is_written_in_place_at_sizes_that_vary(index: Any, backend: str)
     for args in rows(3, 5, 7):
         assert_same(compiled(*args), fn(*args), str(index))
     assert stator.stats().graphs == 2
+
+
+class Count(int):
+    """An integer of the program's own class."""
+
+
+def test_sizes_and_integers_of_other_classes() -> None:
+    def computed(x: Any) -> Any:
+        n = x.shape[0]
+        return n * Count(3), Count(2) * n, n / Count(2), n - Count(1), Count(9) // n, n < Count(100), x + n
+
+    compiled = stator.compile(computed, backend="eager")
+    for size in (4, 5, 6):
+        assert_same(compiled(torch.ones(size)), computed(torch.ones(size)), "result")

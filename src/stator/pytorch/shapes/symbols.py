@@ -185,8 +185,10 @@ def _method(function: Function, swap: bool = False) -> Handler:
         values = [arg.force() for arg in args]
         if len(values) > 2 or not any(v.symbolic for v in values):
             return None  # `pow(a, b, modulus)` is for numbers
-        if not all(map(_is_number, values)):
-            return NOT_IMPLEMENTED if len(values) == 2 else None
+        others = [v for v in values if not _is_number(v)]
+        if others:
+            left = len(values) == 2 and not others[0].isa((int, float))  # a number that is known later is a number
+            return NOT_IMPLEMENTED if left else None
         if function not in _OF_CONDITIONS and any(v.symbolic and v.cls is bool for v in values):
             return space.run_known(function, [_known(space, v) for v in values[:: -1 if swap else 1]])
         values = [_as_integer(space, v) for v in values] if function in _OF_CONDITIONS else values
