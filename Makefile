@@ -62,8 +62,9 @@ CORE_SOURCES := setup.py $(shell find src/stator/_core -name '*.cpp' -o -name '*
 # The whole suite contains the core's tests: these run without torch on the other Pythons, or on the only one.
 MAIN := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 CORE_VERSIONS := $(or $(filter-out $(MAIN),$(VERSIONS)),$(VERSIONS))
-# Its halves run side by side.
-SUITES := pytorch others $(addprefix core-,$(CORE_VERSIONS))
+# Two of its parts run side by side, the longest first.
+PYTORCH_FOLDERS := tests/pytorch/higher_order tests/pytorch/distributed
+SUITES := pytorch operators others $(addprefix core-,$(CORE_VERSIONS))
 
 PY := $(VENV)/bin/python
 
@@ -88,11 +89,17 @@ whole: $(VENV)/.core $(VENV)/.checks ## the whole suite on the main environment,
 	@$(STEP) whole "the whole suite, with torch, on Python $(MAIN)" $(PY) -m pytest -q $(PYTEST_ARGS)
 
 .PHONY: pytorch
-pytorch: $(VENV)/.core $(VENV)/.checks ## one half of the whole suite: the tests of the PyTorch layer
-	@$(STEP) pytorch "the PyTorch layer's tests, on Python $(MAIN)" $(PY) -m pytest -q tests/pytorch $(PYTEST_ARGS)
+pytorch: $(VENV)/.core $(VENV)/.checks ## a part of the whole suite: the tests of the PyTorch layer
+	@$(STEP) pytorch "the PyTorch layer's tests, on Python $(MAIN)" \
+	  $(PY) -m pytest -q tests/pytorch $(PYTORCH_FOLDERS:%=--ignore=%) $(PYTEST_ARGS)
+
+.PHONY: operators
+operators: $(VENV)/.core $(VENV)/.checks ## another: those of higher-order operators and process groups
+	@$(STEP) operators "higher-order operators and process groups, on Python $(MAIN)" \
+	  $(PY) -m pytest -q $(PYTORCH_FOLDERS) $(PYTEST_ARGS)
 
 .PHONY: others
-others: $(VENV)/.core $(VENV)/.checks ## the other half
+others: $(VENV)/.core $(VENV)/.checks ## all others
 	@$(STEP) others "all other tests, with torch, on Python $(MAIN)" $(PY) -m pytest -q --ignore=tests/pytorch $(PYTEST_ARGS)
 
 .PHONY: core
