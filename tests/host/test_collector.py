@@ -106,6 +106,6 @@ def test_a_finalizer_may_compile():
         node = Node()
         node.itself = node
         del node
-        kept = [[] for _ in range(1_000)]
+        kept = [[] for _ in range(10_000)]  # more than a young collection waits for
     assert answers == [2]
     assert kept
