@@ -35,6 +35,7 @@ from stator.guards.guard import (
     TypeAttrIs,
     TypeIs,
     Unrecorded,
+    WeakIdIs,
 )
 from stator.guards.program import compile_guards
 from stator.guards.source import LocalSource
@@ -61,6 +62,7 @@ def other_function() -> None: ...
 
 
 STATE = [True]
+THING = Thing()
 
 
 def state_holds() -> bool:
@@ -120,6 +122,7 @@ SPEC = TensorSpec(Thing, "dtype", "cpu", "strided", False, 0, (2, None), None, r
 EXAMPLES: dict[type[Guard], Example] = {
     TypeIs: Example(TypeIs(X, int), lambda: (1,), lambda: (True,)),
     IdIs: Example(IdIs(X, STATE), lambda: (STATE,), lambda: ([True],)),
+    WeakIdIs: Example(WeakIdIs(X, THING), lambda: (THING,), lambda: (Thing(),)),
     Equals: Example(Equals(X, 1), lambda: (1,), lambda: (1.0,)),
     Length: Example(Length(X, 2), lambda: ([1, 2],), lambda: ([1],)),
     KeysAre: Example(KeysAre(X, ("a", "b")), lambda: ({"a": 1, "b": 2},), lambda: ({"b": 2, "a": 1},)),

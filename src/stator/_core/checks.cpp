@@ -171,6 +171,11 @@ bool code_is(const Op& op, PyObject* function) {
     return (!op.second || PyFunction_GET_GLOBALS(function) == op.second) && runs_its_code(function);
 }
 
+// A reference to what has ended refers to None.
+bool is_referent(PyObject* reference, PyObject* object) {
+    return reinterpret_cast<PyWeakReference*>(reference)->wr_object == object && object != Py_None;
+}
+
 // Without a default: the compiler names a check that is forgotten.
 bool check(const Op& op, PyObject* const* registers) {
     switch (op.code) {
@@ -178,6 +183,8 @@ bool check(const Op& op, PyObject* const* registers) {
             return as_object(Py_TYPE(registers[op.reg])) == op.object;
         case OpCode::ID_IS:
             return registers[op.reg] == op.object;
+        case OpCode::WEAK_ID_IS:
+            return is_referent(op.object, registers[op.reg]);
         case OpCode::EQUALS:
             return same_value(registers[op.reg], op.object);
         case OpCode::LENGTH:

@@ -54,6 +54,7 @@ enum class Operand : unsigned char {
 #define STATOR_CHECKS(X)                                        \
     X(TYPE_IS, kOne, kObject, prove_type_is)                    \
     X(ID_IS, kOne, kObject, prove_address)                      \
+    X(WEAK_ID_IS, kOne, kObject, recheck)                       \
     X(EQUALS, kOne, kValue, prove_value)                        \
     X(LENGTH, kOne, kNothing, prove_length)                     \
     X(KEYS_ARE, kOne, kKeys, prove_keys)                        \

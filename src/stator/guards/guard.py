@@ -7,8 +7,9 @@ assert (``key``), so equal ones are kept once.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
-from types import CodeType, FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Generic, TypeVar
 
 from stator._core import runs_its_code
@@ -86,6 +87,47 @@ class IdIs(_OneSource[object]):
 
     def __str__(self) -> str:
         return f"{self.source.expr()} is {show(self.expected)}"
+
+
+class WeakIdIs(_OneSource["weakref.ref[object]"]):
+    """The object is exactly the one that a weak reference knows: the entry does not keep it alive."""
+
+    __slots__ = ()
+    op = "WEAK_ID_IS"
+    remedy = IdIs.remedy
+
+    def __init__(self, source: Source, obj: object, where: Where = None) -> None:
+        self.expected = weakref.ref(obj)
+        self._set((source,), (id(self.expected),), where)  # by now, the object's address may be another's
+
+    def test(self, obj: object) -> bool:
+        return obj is not None and obj is self.expected()
+
+    def changed(self, names: Names, obj: object) -> Change:
+        return _was_and_is(names.quoted(self.source), self._shown(), show(obj))
+
+    def fields(self) -> tuple[object, ...]:
+        return self.source, self.expected()
+
+    def _shown(self) -> str:
+        obj = self.expected()
+        return "an object that has ended" if obj is None else show(obj)
+
+    def __str__(self) -> str:
+        return f"{self.source.expr()} is {self._shown()}"
+
+
+#: what programs know by names, and make no great number of
+_LASTING = (type, ModuleType, FunctionType, BuiltinFunctionType)
+
+
+def identity_guard(source: Source, obj: object) -> Guard:
+    """A guard on which object it is. What the program may let go of is known weakly, so that its end comes as in
+    ordinary Python, and its memory is given back.
+    """
+    cls = type(obj)
+    is_weak = cls.__weakrefoffset__ and not issubclass(cls, _LASTING)
+    return WeakIdIs(source, obj) if is_weak else IdIs(source, obj)
 
 
 class Equals(_OneSource[object]):

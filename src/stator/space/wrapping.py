@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING
 
-from stator.guards.guard import Equals, IdIs, SameObject, TypeIs
+from stator.guards.guard import Equals, IdIs, SameObject, TypeIs, identity_guard
 from stator.guards.raw import may_change_class
 from stator.guards.source import ConstSource
 from stator.host.version_facts import TUPLES_KEEP_THEIR_HASH, UNHASHABLE_KEYS_ARE_NAMED
@@ -125,7 +125,7 @@ class Wrapping(Space):
     def guard_identity_of(self, source: Source | None, host: Host) -> None:
         """The trace depended on `host` being what is found at `source`."""
         if source is not None and not source.is_constant:
-            self.trace.guard(IdIs(source, host))
+            self.trace.guard(identity_guard(source, host))
 
     # -- fresh objects ----------------------------------------------------------------------------------------------
 
