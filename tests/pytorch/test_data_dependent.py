@@ -295,3 +295,31 @@ def test_a_count_made_outside_varies(backend: str) -> None:
     stats = alike(build, backend=backend, breaks=0)
     assert stats.graphs <= 4
     assert all("next(numbers)" in each.reason for each in stats.recompile_log[:1])
+
+
+def _resynthesised(x: Any, window: Any) -> Any:
+    return torch.istft(torch.stft(x, 16, 4, window=window, return_complex=True) * 2, 16, 4, window=window)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_operation_that_looks_at_an_element_before_it_refuses_it(backend: str) -> None:
+    compiled = stator.compile(_resynthesised, backend=backend, fullgraph=True)
+    for n in (64, 96, 144):
+        signal = torch.linspace(-1, 1, n).sin().requires_grad_()
+        other = signal.detach().clone().requires_grad_()
+        expected, got = _resynthesised(signal, torch.hann_window(16)), compiled(other, torch.hann_window(16))
+        torch.testing.assert_close(got, expected)
+        expected.square().sum().backward()
+        got.square().sum().backward()
+        torch.testing.assert_close(other.grad, signal.grad)
+
+
+def test_operation_refuses_an_element_when_the_graph_runs() -> None:
+    signal, window = torch.ones(64), torch.zeros(16)
+    with pytest.raises(RuntimeError) as expected:
+        _resynthesised(signal, window)
+    compiled = stator.compile(_resynthesised, backend="eager", fullgraph=True)
+    compiled(signal, torch.ones(16))
+    with pytest.raises(RuntimeError) as refused:
+        compiled(signal, window)
+    assert str(refused.value) == str(expected.value)

@@ -78,7 +78,27 @@ class FakeExecutor:
                 by_python = self._by_python(*call, value_of)
                 if by_python is not None:
                     return by_python
+            if self.undecided is None and isinstance(e, Unsupported) and isinstance(e.brk, errors.DataDependentValue):
+                observed = self._by_python_only(*call)
+                if observed is not None:
+                    return observed
             raise
+
+    def _by_python_only(
+        self, function: Function, args: Args, kwargs: Kwargs, operands: list[FakeOperand], fill: Function
+    ) -> OpObservation | None:
+        """The run by torch's kernels in Python, where those in C++ look at an element before they refuse it.
+
+        `istft` checks in C++ that no place is without a window; in Python it computes only sizes. So it may fail when
+        the graph runs.
+        """
+        try:
+            with internals.EnablePythonDispatcher():
+                observed = self._observe(function, fill(args, operands), fill(kwargs, operands))
+        except (Failure, Unsupported):
+            return None
+        observed.fallible = True
+        return observed
 
     def run_once(
         self, function: Function, args: Args, kwargs: Kwargs, operands: list[FakeOperand], fill: Function
