@@ -109,6 +109,27 @@ def test_a_failing_backend_is_named() -> None:
     assert isinstance(caught.value.__cause__, KeyError)
 
 
+def _without_symbols(gm: Any, inputs: Any) -> Any:
+    if any(isinstance(number, torch.SymInt) for tensor in inputs for number in getattr(tensor, "shape", [tensor])):
+        raise NotImplementedError("sizes that vary")
+    return gm.forward
+
+
+def test_a_backend_that_takes_no_symbols() -> None:
+    compiled = stator.compile(step, backend=_without_symbols)
+    for n in (3, 5, 7):
+        x, w = torch.randn(n, 3), torch.randn(3, 3)
+        torch.testing.assert_close(compiled(x.clone(), w), step(x.clone(), w))
+    assert stator.stats().graphs == 3
+
+
+def test_what_a_backend_says_of_sizes_that_are_marked_is_told() -> None:
+    x, w = torch.randn(4, 3), torch.randn(3, 3)
+    torch._dynamo.mark_dynamic(x, 0)
+    with pytest.raises(stator.errors.BackendError, match="sizes that vary"):
+        stator.compile(step, backend=_without_symbols)(x, w)
+
+
 def test_a_backend_that_returns_nothing_callable() -> None:
     def useless(gm: Any, inputs: Any) -> Any:
         return None

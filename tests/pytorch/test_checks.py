@@ -5,6 +5,7 @@ PYTEST_DONT_REWRITE: what pytest makes of an assert is another program.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -156,17 +157,26 @@ def test_tensors_of_several_elements() -> None:
     agree(lambda: (wrong, (torch.ones(2),)), breaks=None)
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-def test_an_operator_whose_backward_takes_no_symbols(backend: str) -> None:
-    def drawn(x: torch.Tensor) -> torch.Tensor:
-        torch.manual_seed(0)
-        return torch._standard_gamma(x.abs() + 1) * 2
+def _drawn(x: torch.Tensor) -> torch.Tensor:
+    torch.manual_seed(0)
+    return torch._standard_gamma(x.abs() + 1) * 2
 
-    compiled = stator.compile(drawn, backend=backend)
+
+def _enlarged(x: torch.Tensor) -> torch.Tensor:
+    """Its kernel says that it is torch's bug."""
+    return F.interpolate(x.expand(1, 1, -1, -1), scale_factor=1.5, mode="bicubic", antialias=True)
+
+
+@pytest.mark.parametrize("function", [_drawn, _enlarged])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_an_operator_whose_backward_takes_no_symbols(
+    function: Callable[[torch.Tensor], torch.Tensor], backend: str
+) -> None:
+    compiled = stator.compile(function, backend=backend)
     for size in (3, 5, 7):
         gradients = []
-        for run in (drawn, compiled):
-            x = torch.linspace(-1, 1, size).requires_grad_()
+        for run in (function, compiled):
+            x = torch.linspace(-1, 1, 4 * size).reshape(4, size).requires_grad_()
             run(x).sum().backward()
             gradients.append(x.grad)
         torch.testing.assert_close(*gradients)

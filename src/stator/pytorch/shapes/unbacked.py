@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import weakref
 from collections.abc import Callable
@@ -130,6 +131,7 @@ def trace_otherwise(recorder: Recorder, inputs: list[TracedValue], error: Except
     An operator of the backward pass may take none. If there are numbers in tensors, the graph breaks where one of them
     is made: it is an ordinary number then. A backend may have to decide on it where the program does not (in the
     backward pass, or to choose a kernel), and it runs the graph again knowing what the graph asserts of it only later.
+    Whatever else went wrong, it may not with numbers; sizes that the program has marked stay what they are.
     """
     if isinstance(error, internals.fake_tensor.UnsupportedOperatorException):
         recorder.shapes.need_numbers(inputs)
@@ -143,3 +145,5 @@ def trace_otherwise(recorder: Recorder, inputs: list[TracedValue], error: Except
     if makers:
         first = min(makers, key=lambda operation: operation.step)
         raise Restart(first.step, errors.DataDependentValue(describe_callable(first.function)))
+    with contextlib.suppress(Unsupported):
+        recorder.shapes.need_numbers(inputs)
