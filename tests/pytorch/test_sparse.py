@@ -224,3 +224,16 @@ def test_gradients_through_sparse_tensors(function, backend):
         torch.testing.assert_close(*outcomes)
     if function in (softened, doubled, given):
         assert not stator.stats().breaks
+
+
+def _spread(x, index, values):
+    """The size of a sparse tensor is a number, and then `mm` takes no symbol."""
+    return torch.sparse.mm(torch.sparse_coo_tensor(index, values, (x.size(0), x.size(0))), x)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_size_that_had_to_become_a_number(backend):
+    compiled = stator.compile(_spread, backend=backend, fullgraph=True)
+    for n in (4, 6, 9):
+        x, index, values = torch.randn(n, 3), torch.arange(n).expand(2, n), torch.rand(n)
+        torch.testing.assert_close(compiled(x, index, values), _spread(x, index, values))

@@ -21,7 +21,7 @@ from stator.pytorch.shapes import dynamism, marks, unbacked
 from stator.pytorch.shapes.assumed import Assumed, Guards, boxed, property_source
 from stator.pytorch.shapes.contexts import Form, context_of, form_of, opened, origin_of, static_context
 from stator.pytorch.shapes.symbols import SymValue
-from stator.pytorch.shapes.unbacked import sizes_of, symbols_of
+from stator.pytorch.shapes.unbacked import is_decided, sizes_of, symbols_of
 from stator.pytorch.shapes.words import number_in_words
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.value import Value
@@ -243,7 +243,8 @@ class Shapes:
     def need_numbers(self, operands: list[GraphValue]) -> None:
         """An operation cannot take the symbols of its operands: trace again, with these sizes as numbers for ever.
 
-        Sizes that are marked as dynamic are none: there the graph breaks.
+        So are those that the trace needs to be numbers anyway. Sizes that are marked as dynamic are none: there the
+        graph breaks.
         """
         symbols: set[sympy.Symbol] = set()
         for operand in operands:
@@ -253,7 +254,7 @@ class Shapes:
             for fake, origin, context in self._tracked
             if context is not None  # which numbers have none of
             for dim in range(fake.dim())
-            if opened(fake, context, dim) & symbols
+            if opened(fake, context, dim) & symbols or is_decided(fake.shape[dim])
         ]
         marks.refuse_to_fix(size for size in fixed if size in self._enforced())
         if fixed:

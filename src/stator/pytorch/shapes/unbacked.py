@@ -24,10 +24,20 @@ if TYPE_CHECKING:
 
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import TracedValue
-    from stator.pytorch.types import FakeOperand, Function, Nested, Number
+    from stator.pytorch.types import FakeOperand, Function, GraphValue, Nested, Number
     from stator.space.interfaces import Trace
 
-__all__ = ["bindings", "env_class", "new_env", "note_unseen", "sizes_of", "symbols_of", "trace_otherwise"]
+__all__ = [
+    "are_decided",
+    "bindings",
+    "env_class",
+    "is_decided",
+    "new_env",
+    "note_unseen",
+    "sizes_of",
+    "symbols_of",
+    "trace_otherwise",
+]
 
 
 @functools.cache
@@ -83,6 +93,17 @@ def symbols_of(number: Number) -> frozenset[sympy.Symbol]:
     """The symbols that a number depends on."""
     expression = expression_of(number) if is_symbol(number) else None
     return frozenset() if expression is None else expression.free_symbols
+
+
+def is_decided(number: Number) -> bool:
+    """Whether it is a symbol of which the trace assumes already that it is one number."""
+    expression = expression_of(number) if is_symbol(number) else None
+    return expression is not None and not expression.free_symbols
+
+
+def are_decided(operands: list[GraphValue]) -> bool:
+    """Whether such a symbol is among the sizes of the operands of a call."""
+    return any(is_decided(size) for operand in operands for size in sizes_of(operand.fake))
 
 
 def bindings(env: ShapeEnv, unseen: set[sympy.Symbol], result: Nested, function: Function) -> object:

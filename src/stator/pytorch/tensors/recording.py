@@ -9,6 +9,7 @@ import torch
 from stator import errors
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.nesting import items_of
+from stator.pytorch.shapes.unbacked import are_decided
 from stator.pytorch.tensors.failures import eager_error
 from stator.pytorch.tensors.known import learn_sizes
 from stator.pytorch.tensors.latent import rely_on_all
@@ -68,7 +69,7 @@ def _recorded(space: Space, call: Call) -> Value:
     except Failure as e:
         failure: Failure | None = e
     except Unsupported as e:
-        if _is_static_only(e.brk):
+        if _is_static_only(e.brk) or are_decided(call.operands):
             recorder.shapes.need_numbers(call.operands)
         raise
     # Not while the failure is being handled: it would be the context of the program's own error, and the traceback of
