@@ -1,10 +1,11 @@
 """What C types let the program set, and what of them has keyword parameters."""
 
 import functools
+import inspect
 import operator
 import string
 import weakref
-from collections import deque
+from collections import deque, namedtuple
 
 from apptests.raising import message, words
 
@@ -77,3 +78,41 @@ def test_parameters_by_name():
     assert sum([1], start=2) == 3 and round(number=2.5) == 2 and round(number=2.55, ndigits=1) == 2.5
     assert int.from_bytes(bytes=b"\1", byteorder="big") == 1
     return [message(call) for call in calls]
+
+
+Point = namedtuple("Point", "x y")
+
+
+class Descriptors:
+    __slots__ = ("slot",)
+
+    @property
+    def property_(self):
+        return 1
+
+    @classmethod
+    def class_method(cls):
+        return 2
+
+    @staticmethod
+    def static_method():
+        return 3
+
+
+def got(descriptor, *args):
+    try:
+        return type(descriptor.__get__(*args)).__name__
+    except (TypeError, AttributeError) as e:
+        return str(e)
+
+
+def test_get_of_c_descriptors():
+    own = [vars(Descriptors)[name] for name in ("slot", "property_", "class_method", "static_method")]
+    others = [type.__dict__["__mro__"], list.append, list.__add__, dict.__dict__["fromkeys"], Point.x, super(int, 3)]
+    for descriptor in own + others:
+        assert got(descriptor, None) == got(descriptor, None, None) == "__get__(None, None) is invalid"
+        assert "invalid" not in got(descriptor, None, Descriptors)
+
+
+def test_static_attribute_of_none():
+    assert inspect.getattr_static(None, "missing", 1) == 1

@@ -216,6 +216,10 @@ def _register_method(cls: type, value_class: type[Value], name: str, method: Hos
             if slot in vars(cls):
                 register(vars(cls)[slot], _comparison_adaptor(vars(cls)[slot], value_class, method, symbol))
         return
+    if name == "tp_get":
+        if "__get__" in vars(cls):
+            register(vars(cls)["__get__"], _getter_adaptor(vars(cls)["__get__"], value_class, method))
+        return
     if name.startswith("__") or not isinstance(method, types.FunctionType | staticmethod):
         return
     host_name = f"__{name[3:]}__" if name.startswith("tp_") else name
@@ -296,6 +300,18 @@ def _comparison_adaptor(host: Host, value_class: type[Value], method: Host, symb
         return method(self, space, symbol, other.force())  # type: ignore[no-any-return]
 
     return _method_adaptor(host, value_class, compare)
+
+
+def _getter_adaptor(host: Host, value_class: type[Value], method: Host) -> Handler:
+    """`wrap_descr_get`, before the model of the slot: `tp_get(self, space, instance, owner)`."""
+
+    def get(self: Value, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
+        instance = instance.force()
+        if instance.is_none() and owner.is_none():
+            raise space.error(TypeError, "__get__(None, None) is invalid")
+        return method(self, space, instance, owner)  # type: ignore[no-any-return]
+
+    return _method_adaptor(host, value_class, get)
 
 
 def _plain_adaptor(host: Host, function: Host) -> Handler:

@@ -133,11 +133,8 @@ class FieldDescriptor(Named):
     def unmodelled(self, instance: Value) -> Unsupported:
         return Unsupported(errors.UnsupportedAttribute(instance.cls.__name__, self.name))
 
-    def tp_get(self, space: Space, instance: Value, owner: Value | None = None, /) -> Value:
-        instance = instance.force()
-        if instance.is_none():
-            return self
-        return self.descr_get(space, instance, instance.cls, False)
+    def tp_get(self, space: Space, instance: Value, owner: Value, /) -> Value:
+        return self if instance.is_none() else self.descr_get(space, instance, instance.cls, False)
 
     def _check(self, space: Space, instance: Value) -> None:
         if not is_subtype(instance.cls, self.owner):

@@ -99,7 +99,7 @@ class StaticMethod(_Wrapper):
             return overridden_get(space, self, instance, owner)
         return self.function
 
-    def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
+    def tp_get(self, space: Space, instance: Value, owner: Value, /) -> Value:
         return self.function
 
     def tp_call(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
@@ -133,9 +133,9 @@ class ClassMethod(_Wrapper):
             raise Unsupported(errors.UnsupportedMethod("classmethod", "__get__"))
         return BoundMethod(function, owner)
 
-    def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
+    def tp_get(self, space: Space, instance: Value, owner: Value, /) -> Value:
         if owner.is_none():
-            owner = space.class_value(instance.force().cls)
+            owner = space.class_value(instance.cls)
         return self.bound_to(space, owner)
 
 

@@ -131,8 +131,7 @@ class PropertyValue(ExtensibleValue):
             raise self._refuse(space, instance, _METHODS[part])
         return space.call(function, [instance, *value], {}, in_tail_position)
 
-    def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
-        instance = instance.force()
+    def tp_get(self, space: Space, instance: Value, owner: Value, /) -> Value:
         return self if instance.is_none() else self._apply(space, "fget", instance)
 
     def tp_set(self, space: Space, instance: Value, value: Value, /) -> Value:

@@ -122,7 +122,7 @@ class SuperValue(ExtensibleValue):
     def tp_getattribute(self, space: Space, name: Value, /) -> Value:
         return self.getattr(space, attribute_name(space, name))
 
-    def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
+    def tp_get(self, space: Space, instance: Value, owner: Value, /) -> Value:
         instance = instance.force()
         if instance.is_none() or self.obj is not None:
             return self

@@ -95,11 +95,8 @@ class TupleGetter(ObjectValue):
             raise space.error(IndexError, "tuple index out of range")
         return found
 
-    def tp_get(self, space: Space, instance: Value, owner: Value | None = None, /) -> Value:
-        instance = instance.force()
-        if instance.is_none() and owner is not None:
-            return self
-        return self.descr_get(space, instance, instance.cls, False)
+    def tp_get(self, space: Space, instance: Value, owner: Value, /) -> Value:
+        return self if instance.is_none() else self.descr_get(space, instance, instance.cls, False)
 
     def tp_set(self, space: Space, instance: Value, item: Value, /) -> Value:
         raise space.error(AttributeError, "can't set attribute")

@@ -71,7 +71,7 @@ class BoundMethod(ObjectValue):
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         return space.call(self.function, [self.instance, *args], kwargs, in_tail_position)
 
-    def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
+    def tp_get(self, space: Space, instance: Value, owner: Value, /) -> Value:
         """From 3.13 on: it stays bound to what it is bound to."""
         return self
 
@@ -107,12 +107,8 @@ class Bindable(Value):
     def descr_get(self, space: Space, instance: Value | None, owner: type, in_tail_position: bool) -> Value:
         return self if instance is None else BoundMethod(self, instance)
 
-    def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
-        if not instance.is_none():
-            return BoundMethod(self, instance)
-        if owner.is_none():
-            raise space.error(TypeError, "__get__(None, None) is invalid")
-        return self
+    def tp_get(self, space: Space, instance: Value, owner: Value, /) -> Value:
+        return self if instance.is_none() else BoundMethod(self, instance)
 
 
 class Named(Known):
@@ -196,13 +192,12 @@ class BuiltinValue(Named):
             raise space.error(TypeError, f"{name} doesn't apply to a '{instance.type_name(space)}' object")
         return BoundBuiltin(self, instance)
 
-    def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
-        instance = instance.force()
+    def tp_get(self, space: Space, instance: Value, owner: Value, /) -> Value:
         if self.cls is types.ClassMethodDescriptorType:
-            cls = space.class_value(instance.cls) if owner is None or owner.is_none() else owner.force()
+            cls = space.class_value(instance.cls) if owner.is_none() else owner.force()
             self._check_class(space, [cls])
             return BoundBuiltin(self, cls)
-        return self if instance.is_none() and owner is not None else self._bound(space, instance)
+        return self if instance.is_none() else self._bound(space, instance)
 
     def describe(self) -> str:
         return f"builtin {self.qualname}"

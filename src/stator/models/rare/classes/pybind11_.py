@@ -25,7 +25,6 @@ from stator.space.host_types import Host
 from stator.space.operands import bool_value
 from stator.space.protocol import (
     MODELS,
-    NONE,
     NOT_IMPLEMENTED,
     Handler,
     builtin,
@@ -66,7 +65,7 @@ class InstanceMethod(Named):
         function = self.function(space)
         return function if instance is None else BoundMethod(function, instance)
 
-    def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
+    def tp_get(self, space: Space, instance: Value, owner: Value, /) -> Value:
         return self.descr_get(space, None if instance.is_none() else instance, object, False)
 
     def tp_getattribute(self, space: Space, name: Value) -> Value:
