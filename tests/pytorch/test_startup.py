@@ -12,7 +12,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import stator
-from stator.pytorch.fake import fakes, small
+from stator.pytorch.fake import apart, origins, small
 from stator.pytorch.fake.fakes import FakeMode
 from stator.pytorch.fake.memo import Memo
 from stator.pytorch.fake.metadata import meta_of
@@ -94,6 +94,37 @@ def test_views_breaks_writes_and_errors_do_without_it_as_well(backend: str) -> N
     assert child(SEVERAL.replace("BACKEND", backend)) == "RuntimeError []"
 
 
+SIZES = f"""{LOADED}{OWN}
+import torch, stator
+
+def program(x, y, scale):
+    rows = x.view(x.size(0) // 2, -1) * y.size(0)
+    return rows.sum(0) * scale + rows.t()[-1].sum(), x[1:]
+
+for dynamic in (None, True):
+    stator.reset()
+    compiled = stator.compile(program, backend=BACKEND, dynamic=dynamic)
+    for size in (4, 6, 8):
+        x, y = torch.randn(size, 3, requires_grad=True), torch.ones(size + 1)
+        torch.testing.assert_close(compiled(x, y, size + 0.5), program(x, y, size + 0.5))
+        (mine,) = torch.autograd.grad(compiled(x, y, size + 0.5)[0].sum(), x)
+        (plain,) = torch.autograd.grad(program(x, y, size + 0.5)[0].sum(), x)
+        torch.testing.assert_close(mine, plain)
+    print(stator.stats().graphs, loaded("torch._dynamo", "torch._inductor"))
+"""
+
+
+@pytest.mark.parametrize("backend", ["'eager'", "own"])
+def test_symbolic_sizes_and_floats_do_without_it_as_well(backend: str) -> None:
+    assert child(SIZES.replace("BACKEND", backend)).splitlines() == ["2 []", "2 []"]
+
+
+def test_a_backend_that_loads_it_meets_the_symbols_made_before() -> None:
+    program = SIZES.replace("BACKEND", "'eager' if dynamic is None else 'aot_eager'")
+    told = child(program).splitlines()
+    assert told[0] == "2 []" and told[1].startswith("2 ['torch._dynamo")
+
+
 #: one thread compiles for the first time while another imports what Stator does without
 AT_ONCE = """
 import sys, threading
@@ -149,11 +180,30 @@ def test_what_is_not_imported_is_what_it_is_by_default() -> None:
     import torch._dynamo.config
 
     assert torch._dynamo.config._custom_ops_profile is None
-    symbols = fakes._CONTENTS["torch.fx.experimental.symbolic_shapes"]
+    assert not torch._dynamo.config.automatic_dynamic_exclusion_guard
+    symbols = apart._CONTENTS["torch.fx.experimental.symbolic_shapes"]
     for name, later in vars(symbols).items():
         if name != "_name":
             assert callable(getattr(torch.fx.experimental.symbolic_shapes, name)), name
             assert (later.module, later.name) == ("torch.fx.experimental.symbolic_shapes", name)
+
+
+def test_origins_are_called_as_torchs_are() -> None:
+    def names(module: Any) -> list[str]:
+        x = module.LocalSource("x")
+        parts = [module.AttrSource(x, member) for member in ("_base", "not a name")]
+        sizes = [module.TensorPropertySource(x, module.TensorProperty[kind], 1) for kind in ("SIZE", "STRIDE")]
+        offset = module.TensorPropertySource(x, module.TensorProperty.STORAGE_OFFSET)
+        number = module.CallMethodItemSource(module.FloatTensorSource(parts[0]))
+        every = [x, *parts, *sizes, offset, number, module.ConstantSource("c")]
+        return [f"{origin.name} {origin.guard_source} {origin.is_ephemeral()}" for origin in every]
+
+    import torch._dynamo.source
+
+    assert names(origins) == names(torch._dynamo.source)
+    base = origins.AttrSource(origins.LocalSource("x"), "_base")
+    shown = origins.FloatTensorSource(base).as_torchs()
+    assert shown == torch._dynamo.source.FloatTensorSource(base.as_torchs()) and shown.base.member == "_base"
 
 
 def test_settings_hold_once_they_are_loaded() -> None:

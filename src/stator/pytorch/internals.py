@@ -118,7 +118,9 @@ _CLASSES = {
         "torch._subclasses.meta_utils.MetaConverter", CLASS, "fakes of existing tensors", has=("meta_tensor",)
     ),
     "FakeTensorConverter": Name("torch._subclasses.fake_tensor.FakeTensorConverter", CLASS, "fakes of tensors"),
-    "Source": Name("torch._guards.Source", CLASS, "where a tensor without symbols comes from"),
+    "Source": Name("torch._guards.Source", CLASS, "where tensors and numbers come from", has=("name",)),
+    "ChainedSource": Name("torch._guards.ChainedSource", CLASS, "a step to where one comes from"),
+    "GuardSource": Name("torch._guards.GuardSource", CLASS, "what kind of origin it is", has=("LOCAL", "CONSTANT")),
     "fake_tensor": Name(
         "torch._subclasses.fake_tensor",
         MODULE,
@@ -396,6 +398,7 @@ _FUNCTIONS = {
     "operators_with_fakes": Name(
         "torch._higher_order_ops.utils.registered_hop_fake_fns", OBJECT, "those that fake tensors know by themselves"
     ),
+    "tell_log": Name("torch._logging.trace_structured", FUNCTION, "torch's log", takes=1, words=("payload_fn",)),
     "leaf_operator": Name(
         "torch._higher_order_ops.invoke_leaf_function.invoke_leaf_function", FUNCTION, "a leaf function in a graph"
     ),
@@ -474,16 +477,14 @@ LATER = {
     ),
     "AttrSource": Name("torch._dynamo.source.AttrSource", CLASS, "the origin of a view's base", takes=2),
     "FloatTensorSource": Name("torch._dynamo.source.FloatTensorSource", CLASS, "the origin of a number", takes=1),
-    "CallMethodItemSource": Name("torch._dynamo.source.CallMethodItemSource", CLASS, "the origin of a number", takes=1),
-    "TensorProperty": Name(
-        "torch._dynamo.source.TensorProperty", CLASS, "the origin of a size", has=("SIZE", "STRIDE", "STORAGE_OFFSET")
-    ),
-    "TensorPropertySource": Name("torch._dynamo.source.TensorPropertySource", CLASS, "the origin of a size", takes=3),
     "evaluated": Name(
         "torch.fx.experimental.symbolic_shapes.ShapeEnv._inner_evaluate_expr",
         FUNCTION,
         "what torch remembers of its answers about symbols is forgotten",
         has=("cache_clear",),
+    ),
+    "symbol_settings": Name(
+        "torch.fx.experimental._config", MODULE, "how torch reasons about symbols", has=("translation_validation",)
     ),
     "TensorifyState": Name(
         "torch._dynamo.symbolic_convert.TensorifyState", CLASS, "numbers that AOTAutograd must not make tensors of"

@@ -47,12 +47,12 @@ def in_context(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Traced
     with contextlib.ExitStack() as settings:
 
         def env() -> ShapeEnv:
-            settings.enter_context(_shapes_from_data(shapes.env))
+            settings.enter_context(_as_for_backends(shapes.env))
             return shapes.env
 
-        context = Context(env)
+        context = Context((lambda: shapes.env) if shapes.begun else env)
         if shapes.begun:
-            context.make_mode()  # its ShapeEnv is in use, and has the settings of a backend from the start
+            env()  # it is in use, and has the settings of a backend from the start
         for value in inputs:
             name_later(value.node, shapes.origin_maker(value))
             if value.host is not None and isinstance(value.host, torch.Tensor):
@@ -83,7 +83,7 @@ def dispatching_as_before() -> contextlib.AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
-def _shapes_from_data(env: ShapeEnv) -> Iterator[None]:
+def _as_for_backends(env: ShapeEnv) -> Iterator[None]:
     """A backend may use operations that Stator is told to break at: the gradient of `y[mask] = z` is `grad[mask]`."""
     before = env.settings
     env.settings = dataclasses.replace(before, allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True)
@@ -91,6 +91,7 @@ def _shapes_from_data(env: ShapeEnv) -> Iterator[None]:
         yield
     finally:
         env.settings = before
+        env.cleanup()  # as torch does at the end of a trace: stacks that it has noted
 
 
 def _marks(tensor: torch.Tensor) -> dict[str, object]:

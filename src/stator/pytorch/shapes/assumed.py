@@ -12,7 +12,13 @@ import torch
 from stator.guards.expression import expression
 from stator.guards.guard import Predicate, Relation
 from stator.guards.source import CallSource, GetAttrSource, OffsetSource, SizeSource, Source, StrideSource
-from stator.pytorch import internals
+from stator.pytorch.fake.origins import (
+    AttrSource,
+    CallMethodItemSource,
+    FloatTensorSource,
+    TensorProperty,
+    TensorPropertySource,
+)
 
 if TYPE_CHECKING:
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -48,6 +54,15 @@ def property_source(base: Source, kind: str, index: int) -> Source:
     return CallSource(_item, base, "item") if kind == "item" else _NUMBERS[kind](base, index)
 
 
+_KINDS = {TensorProperty.SIZE: "size", TensorProperty.STRIDE: "stride", TensorProperty.STORAGE_OFFSET: "offset"}
+#: what an origin is a step from its base to, by the origin's class
+_STEPS: dict[str, Callable[[Source, Origin], Source]] = {
+    CallMethodItemSource.__name__: lambda base, origin: property_source(base, "item", 0),
+    AttrSource.__name__: lambda base, origin: GetAttrSource(base, origin.member),
+    FloatTensorSource.__name__: lambda base, origin: CallSource(boxed, base, "torch.tensor"),
+}
+
+
 class Assumed:
     """Reads the assumptions of one trace.
 
@@ -76,26 +91,16 @@ class Assumed:
 
     def reference(self, origin: Origin) -> str:
         """The variable for a number by its origin."""
-        if not isinstance(origin, internals.TensorPropertySource):
+        if not isinstance(origin, TensorPropertySource):
             return self._name(origin.name, self._source_for(origin))
-        kinds = {
-            internals.TensorProperty.SIZE: "size",
-            internals.TensorProperty.STRIDE: "stride",
-            internals.TensorProperty.STORAGE_OFFSET: "offset",
-        }
-        kind, index = kinds[origin.prop], origin.idx or 0
+        kind, index = _KINDS[origin.prop], origin.idx or 0
         source = property_source(self._source_for(origin.base), kind, index)
         return self._name(f"{origin.base.name} {kind} {index}", source)
 
     def _source_for(self, origin: Origin) -> Source:
         """Our source for an origin, which may be a step from that of an input."""
-        if isinstance(origin, internals.CallMethodItemSource):
-            return property_source(self._source_for(origin.base), "item", 0)
-        if isinstance(origin, internals.AttrSource):
-            return GetAttrSource(self._source_for(origin.base), origin.member)
-        if isinstance(origin, internals.FloatTensorSource):
-            return CallSource(boxed, self._source_for(origin.base), "torch.tensor")
-        return self._source_of(origin)
+        step = _STEPS.get(type(origin).__name__)  # a backend makes torch's own, of the same names
+        return self._source_of(origin) if step is None else step(self._source_for(origin.base), origin)
 
     def guards(self, env: ShapeEnv, tracked: list[Tracked], *, in_contexts: bool) -> Guards:
         """What has been assumed, each with the program's line.

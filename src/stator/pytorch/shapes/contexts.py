@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
 from stator.pytorch import internals
+from stator.pytorch.fake import origins
+from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.shapes.unbacked import symbols_of
 from stator.pytorch.tensors.classes import inner_tensors, is_traceable
 
 if TYPE_CHECKING:
     import sympy  # type: ignore[import-untyped]
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
     from stator.pytorch.types import Fake, Origin, SymbolicContext
 
-__all__ = ["Form", "context_of", "form_of", "opened", "origin_of", "static_context"]
+__all__ = [
+    "Form",
+    "context_of",
+    "context_of_float",
+    "context_with",
+    "form_of",
+    "opened",
+    "origin_of",
+    "shown",
+    "static_context",
+]
 
 
 class Form(NamedTuple):
@@ -44,15 +58,33 @@ def context_of(form: Form, origin: Origin, dims: dict[int, object], strides: Col
         "dynamic_sizes": [dims.get(i, DimDynamic.STATIC) for i in range(form.ndim)],
         "dynamic_strides": [DimDynamic.DYNAMIC if i in strides else DimDynamic.INFER_STRIDE for i in range(form.ndim)],
         "tensor_source": origin,
-        "view_base_context": form.base and context_of(form.base, internals.AttrSource(origin, "_base"), {}),
+        "view_base_context": form.base and context_of(form.base, origins.AttrSource(origin, "_base"), {}),
     }
     if form.inner is None:
         return StatefulSymbolicContext(**given)
     inner = {
-        name: context_of(part, internals.AttrSource(origin, name), dims if part.ndim == form.ndim else {})
+        name: context_of(part, origins.AttrSource(origin, name), dims if part.ndim == form.ndim else {})
         for name, part in form.inner.items()
     }
     return SubclassSymbolicContext(**given, inner_contexts=inner)
+
+
+def context_of_float(origin: Origin) -> SymbolicContext:
+    """The symbolic context of the tensor that a float, of this origin, is as an input."""
+    return context_of(Form(0), origins.FloatTensorSource(origin), {})
+
+
+def context_with(fake: Fake, origin: Origin, env: ShapeEnv) -> SymbolicContext:
+    """The symbolic context of a tensor whose sizes are those of a fake one, with the symbols that are in them."""
+    from torch.fx.experimental.symbolic_shapes import DimDynamic
+
+    sizes = {dim: size for dim, size in enumerate(fake.shape) if is_symbol(size)}
+    context = context_of(Form(fake.dim()), origin, dict.fromkeys(sizes, DimDynamic.DYNAMIC))
+    known = context.shape_env_to_source_to_symbol_cache[id(env)] = {}
+    for dim, size in sizes.items():
+        place = origins.TensorPropertySource(origin, origins.TensorProperty.SIZE, dim)
+        known[place.name] = size.node.expr
+    return context
 
 
 def opened(fake: Fake, context: SymbolicContext, dim: int) -> frozenset[sympy.Symbol]:
@@ -65,9 +97,19 @@ def opened(fake: Fake, context: SymbolicContext, dim: int) -> frozenset[sympy.Sy
 
 def origin_of(name: str) -> Origin:
     """Where the input of this name comes from."""
-    return internals.LocalSource(local_name=name)
+    return origins.LocalSource(local_name=name)
 
 
 def static_context(form: Form, name: str) -> SymbolicContext:
     """The symbolic context of the input of this name, all of whose sizes are numbers."""
     return context_of(form, origin_of(name), {})
+
+
+def shown(context: SymbolicContext) -> SymbolicContext:
+    """The symbolic context as a backend is given it: its origins are of torch's own classes, its symbols the same."""
+    parts = {"tensor_source": context.tensor_source.as_torchs()}
+    if context.view_base_context is not None:
+        parts["view_base_context"] = shown(context.view_base_context)
+    if hasattr(context, "inner_contexts"):
+        parts["inner_contexts"] = {name: shown(inner) for name, inner in context.inner_contexts.items()}
+    return dataclasses.replace(context, **parts)

@@ -19,7 +19,16 @@ from stator.pytorch import internals
 from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.shapes import dynamism, marks, unbacked
 from stator.pytorch.shapes.assumed import Assumed, Guards, boxed, property_source
-from stator.pytorch.shapes.contexts import Form, context_of, form_of, opened, origin_of, static_context
+from stator.pytorch.shapes.contexts import (
+    context_of,
+    context_of_float,
+    context_with,
+    form_of,
+    opened,
+    origin_of,
+    shown,
+    static_context,
+)
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.shapes.unbacked import is_decided, sizes_of, symbols_of
 from stator.pytorch.shapes.words import number_in_words
@@ -110,9 +119,10 @@ class Shapes:
         return known
 
     def origin_maker(self, value: TracedValue) -> Callable[[], object]:
-        """What returns the origin of an input when it is called, also after the trace."""
+        """What returns, to a backend, the origin of an input; it may be called after the trace."""
         known = self._origins.get(id(value))
-        return functools.partial(origin_of, self._input_name(value)) if known is None else lambda: known
+        name = self._input_name(value)
+        return lambda: (known or origin_of(name)).as_torchs()
 
     def _input_name(self, value: TracedValue) -> str:
         name = self._inputs.get(id(value))
@@ -147,29 +157,21 @@ class Shapes:
 
     def made_like(self, value: TracedTensor) -> None:
         """An input that is made before the graph runs has the symbols in its sizes that other inputs bring in."""
-        from torch.fx.experimental.symbolic_shapes import DimDynamic
-
-        origin, fake = self.origin(value), value.fake
-        parts = [(internals.TensorProperty.SIZE, i, number) for i, number in enumerate(fake.shape) if is_symbol(number)]
-        context = context_of(Form(fake.dim()), origin, {i: DimDynamic.DYNAMIC for _, i, _ in parts})
-        known = context.shape_env_to_source_to_symbol_cache[id(self.env)] = {}
-        for kind, i, number in parts:
-            known[internals.TensorPropertySource(origin, kind, i).name] = number.node.expr
-        self._contexts[id(value)] = context
+        self._contexts[id(value)] = context_with(value.fake, self.origin(value), self.env)
 
     def context_maker(self, value: TracedTensor) -> Callable[[], object]:
-        """What returns the symbolic context of an existing tensor when it is called, also after the trace.
+        """What returns, to a backend, the symbolic context of an existing tensor; it may be called after the trace.
 
         It is the same one each time: a backend that is tried twice must find the symbols it knows already.
         """
         known = self._contexts.get(id(value))
         if known is not None:
-            return lambda: known
+            return lambda: shown(known)
         make = self._makers.get(id(value))
         if make is None:
             host = value.host
-            described = functools.partial(static_context, form_of(host), self._input_name(value))
-            make = self._makers[id(value)] = functools.cache(described)
+            form, name = form_of(host), self._input_name(value)
+            make = self._makers[id(value)] = functools.cache(lambda: shown(static_context(form, name)))
         return make
 
     def fakify(self, value: TracedTensor, open_dims: Dims | None = None) -> Fake:
@@ -211,7 +213,7 @@ class Shapes:
         value = SymValue.existing(self.recorder, None, source)
         value.cls = type(host)
         origin = self.origin(value)
-        context = context_of(Form(0), internals.FloatTensorSource(origin), {})
+        context = context_of_float(origin)
         symbol = self.env.create_unspecified_symbol(host, origin, DimDynamic.DYNAMIC, symbolic_context=context)
         make = self.env.create_symintnode if type(host) is int else self.env.create_symfloatnode
         value.number = make(symbol, hint=host, source=origin)
