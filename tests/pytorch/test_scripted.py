@@ -194,7 +194,18 @@ def test_a_first_call_while_tracing():
     assert stator.stats().graphs == 1
 
 
-@pytest.mark.parametrize("function", [looking, printing])
+def listing(x):
+    return x + torch.tensor([1.0, 2.0, 3.0])
+
+
+def picking(x):
+    """The script makes a tensor of the list."""
+    if x.dim() > 0:
+        return x[[2, 0, 1]]
+    return x
+
+
+@pytest.mark.parametrize("function", [looking, printing, listing, picking])
 def test_what_is_left_to_python_is_one_break(function, capsys):
     g = script(function)
     compiled = stator.compile(lambda x: g(x + 1) * 2, backend="eager")

@@ -37,6 +37,8 @@ __all__ = ["install"]
 
 #: what a script does besides computing: it would be done while tracing
 _EFFECTS = ("prim::Print", "aten::warn", "prim::PythonOp", "prim::CallMethod", "prim::SetAttr", "aten::wait")
+#: what writes into the memory of the tensor that it has made, past torch's dispatcher: a fake tensor has none
+_WRITERS = ("aten::tensor", "aten::as_tensor")
 
 
 class Scripted(Known):
@@ -158,10 +160,13 @@ def reader(path: Path) -> Callable[[Host], Host]:
 
 
 def refuse_effects(graph: Any, name: str) -> None:
-    """A script that prints, or does anything else but compute, is not for the tracer to run."""
-    for kind in _EFFECTS:
-        if graph.findNode(kind) is not None:
-            raise refusal(name, f"it has an operation {kind}, which does more than compute")
+    """A script that prints, or does anything else but compute, is not for the tracer to run; nor is one that would
+    crash the interpreter there (`x + torch.tensor([1.0, 2.0])`).
+    """
+    for kinds, why in ((_EFFECTS, "does more than compute"), (_WRITERS, "writes a list into memory")):
+        for kind in kinds:
+            if graph.findNode(kind) is not None:
+                raise refusal(name, f"it has an operation {kind}, which {why}")
 
 
 def refusal(name: str, why: str) -> Unsupported:
