@@ -39,6 +39,32 @@ def test_sizes_that_vary_are_two_graphs(number, backend):
     assert stator.stats().graphs == 2
 
 
+SMALL = [
+    (lambda x: x * (x.size(0) >> 1), 2),
+    (lambda x: x * round(x.size(0), -1), 2),
+    (lambda x: x * math.floor(math.log(x.size(0))), 2),
+    (lambda x: x[x.size(0) >> 2 :] * 2, 3),
+    (lambda x: x + torch.ones(x.size(0) >> 2, 3).sum(0), 4),  # no row, one that is every row, or rows
+]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("number", range(len(SMALL)))
+def test_a_number_that_is_zero_or_one_now_is_not_for_ever(number, backend):
+    program, most = SMALL[number]
+    stator.reset()
+    compiled = stator.compile(program, backend=backend)
+    for size in (2, 3, 4, 9, 3, 17):
+        results = []
+        for run in (program, compiled):
+            x = torch.ones(size, 3, requires_grad=True)
+            y = run(x)
+            y.sum().backward()
+            results.append((y.detach(), x.grad))
+        torch.testing.assert_close(results[1], results[0])
+    assert stator.stats().graphs <= most
+
+
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_a_loop_over_what_is_computed_by_tensors_is_one_graph(backend):
     def halves(x):

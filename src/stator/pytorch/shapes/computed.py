@@ -171,7 +171,7 @@ def _existing(space: Space, result: Host, source: Source) -> Value | None:
     """A number that is there when the graph runs: a symbol, where it can be one, or guarded to be what it is now."""
     if type(result) not in _ANSWERS or result != result:
         return None
-    varies = type(result) in (int, float) and result not in (0, 1) and _is_small(result)
+    varies = type(result) in (int, float) and _is_small(result)
     if varies and not is_fixed(space.trace, source):
         return space.trace.recorder.shapes.number(result, source)
     space.trace.guard(Equals(source, result))
