@@ -127,3 +127,17 @@ def test_with_inductor() -> None:
     alike(lambda: (early, []), inputs, backend="inductor", sizes=(4, 6), breaks=0, tolerance=1e-6)
     compiled = stator.compile(early, backend="inductor")
     assert torch.equal(compiled(-torch.ones(3)), early(-torch.ones(3)))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_operation_that_needs_a_number_made_of_a_size(backend: str) -> None:
+    """It asks for the number, not whether the size is 0: there is nothing to be assumed (it was, without end)."""
+
+    def scales(x: Any) -> Any:
+        rows, columns = x[x[:, 0] > 0].shape
+        return torch.tensor([[2.0 / (rows - 1.0), 0.0], [0.0, 2.0 / (columns - 1.0)]])
+
+    compiled = stator.compile(scales, backend=backend)
+    for n in (4, 7, 5):
+        x = torch.ones(n, n)
+        torch.testing.assert_close(compiled(x), scales(x))

@@ -43,6 +43,8 @@ class OrdinarySizes:
         self.trace = trace
         #: counts the failures; None as long as nothing is assumed
         self.reliance: Reliance | None = None
+        #: what operations have asked: that no assumption has answered will not be answered by another
+        self._asked: set[sympy.Basic] = set()
 
     def assume(self, condition: Value, truth: bool = True) -> bool:
         """Take the truth of a condition for granted; False where that cannot be."""
@@ -80,8 +82,9 @@ class OrdinarySizes:
 
         So `interpolate` asks for the distance of the corners, which a side of one pixel does not have.
         """
-        if len(condition.free_symbols) != 1:
+        if not condition.is_Boolean or len(condition.free_symbols) != 1 or condition in self._asked:
             return False
+        self._asked.add(condition)
         (symbol,) = condition.free_symbols
         for size in operands:
             if not isinstance(size, SymValue) or symbols_of(size.number) != {symbol}:
