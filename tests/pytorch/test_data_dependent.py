@@ -323,3 +323,15 @@ def test_operation_refuses_an_element_when_the_graph_runs() -> None:
     with pytest.raises(RuntimeError) as refused:
         compiled(signal, window)
     assert str(refused.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_function_that_takes_no_number_for_a_tensor(backend: str) -> None:
+    def all_true(x: Any) -> bool:
+        mask = x.sum() == x.sum()
+        return torch.equal(mask, torch.ones_like(mask))
+
+    compiled = stator.compile(all_true, backend=backend)
+    for n in (3, 4, 5):
+        assert compiled(torch.ones(n)) is True
+        assert compiled(torch.full((n,), float("nan"))) is False

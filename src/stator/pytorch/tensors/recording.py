@@ -15,7 +15,7 @@ from stator.pytorch.tensors.known import learn_sizes
 from stator.pytorch.tensors.latent import rely_on_all
 from stator.pytorch.tensors.lowering import Call, lower_call
 from stator.pytorch.tensors.scalars import with_numbers
-from stator.space.value import Constant, Unsupported, Value
+from stator.space.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Function
@@ -45,7 +45,11 @@ def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]
         again = with_numbers(space, call) if _reads_number(e.brk) else None
         if again is None:
             raise
-    return _recorded(space, again)
+        refused = e
+    try:
+        return _recorded(space, again)
+    except Raised:  # it takes tensors only, as `torch.equal` does
+        raise refused from None
 
 
 def _reads_number(brk: errors.Break) -> bool:
