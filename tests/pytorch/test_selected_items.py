@@ -1,7 +1,6 @@
 """An item of a container at a number that varies is guarded by what it is like, and not by the number."""
 
 import copy
-import operator
 from collections import deque
 
 import pytest
@@ -9,6 +8,7 @@ import torch
 from torch import nn
 
 import stator
+from tests.pytorch.programs import assert_same
 
 
 class Step:
@@ -38,8 +38,7 @@ def results_of(program, calls, backend="eager"):
                 outcomes.append(run(*copy.deepcopy(args)))
             except (AttributeError, IndexError, KeyError) as e:
                 outcomes.append(repr(e))
-        same = torch.testing.assert_close if type(outcomes[0]) is not str else operator.eq
-        assert same(*outcomes) is not False
+        assert_same(*reversed(outcomes), f"arguments {args[1:]}")
     return stator.stats().graphs
 
 
@@ -391,3 +390,92 @@ def test_parts_of_a_text_with_a_number() -> None:
     compiled = stator.compile(parts, backend="eager", recompile_limit=20)
     for i in (3, 14, -1, 1, 0, -12, 7, 111):
         assert str(compiled(torch.ones(1), i)) == str(parts(torch.ones(1), i))
+
+
+class Heads(nn.Module):
+    """Parts by names: alike, and one that is not."""
+
+    b = 2.0
+
+    def __init__(self):
+        super().__init__()
+        self.heads = nn.ModuleDict({name: nn.Linear(3, 3) for name in "acdefgh"})
+        self.heads["odd"] = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+        self.factors = {name: float(i) for i, name in enumerate("acdefgh")}
+        for name in "acdefgh":
+            setattr(self, f"layer_{name}", nn.Linear(3, 3))
+
+
+HEADS = Heads()
+BY_TEXT = {
+    "ModuleDict": (lambda x, name: HEADS.heads[name](x), 2),
+    "dict": (lambda x, name: x * HEADS.factors[name], 3),
+    "get": (lambda x, name: x * HEADS.factors.get(name, 0.5), 4),
+    "getattr": (lambda x, name: getattr(HEADS, f"layer_{name}")(x), 9),  # which text it is, is looked at
+    "whole name": (lambda x, name: getattr(HEADS.heads, name)(x) if hasattr(HEADS.heads, name) else x, 9),
+    "compared": (lambda x, name: x * 2 if name == "a" else x * 3 if name in ("c", "d") else x, 8),
+    "its length": (lambda x, name: x * len(name), 8),
+    "passed on": (lambda x, name: (HEADS.heads[name](x), name), 2),
+    "shown": (lambda x, name: (x + 1, f"<{name}>"), 8),
+    "twice": (lambda x, name: HEADS.heads[name](x) + HEADS.heads["a"](x), 3),
+    "an attribute": (lambda x, name: HEADS.heads[name].in_features * x, 2),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", BY_TEXT)
+def test_what_is_selected_by_text_that_varies(name, backend):
+    program, most = BY_TEXT[name]
+    calls = [(torch.ones(2, 3), "".join(["", text])) for text in "acdefgha"]
+    assert results_of(program, calls, backend) <= most
+
+
+@pytest.mark.parametrize("name", BY_TEXT)
+def test_text_that_selects_what_is_unlike_or_missing(name):
+    program, _ = BY_TEXT[name]
+    results_of(program, [(torch.ones(2, 3), text) for text in ("a", "c", "odd", "no such", "d", "odd", "e", "a")])
+
+
+def test_gradients_of_what_is_selected_by_text_at_several_sizes():
+    compiled = stator.compile(BY_TEXT["ModuleDict"][0], backend="aot_eager")
+    for size, name in ((2, "a"), (2, "c"), (3, "d"), (4, "e"), (5, "odd"), (6, "f")):
+        slopes = []
+        for run in (BY_TEXT["ModuleDict"][0], compiled):
+            HEADS.zero_grad()
+            run(torch.ones(size, 3), name).sum().backward()
+            slopes.append({key: p.grad for key, p in HEADS.named_parameters() if p.grad is not None})
+        assert slopes[0].keys() == slopes[1].keys()
+        torch.testing.assert_close(slopes[1], slopes[0])
+    assert stator.stats().graphs <= 4
+
+
+def test_text_selects_with_inductor():
+    x = torch.ones(2, 3)
+    assert results_of(BY_TEXT["ModuleDict"][0], [(x, name) for name in "acde"], "inductor") == 2
+
+
+def test_text_selects_from_what_changes():
+    def act(x, table, name):
+        table["new"] = 7.0
+        return x * table[name]
+
+    calls = [(torch.ones(3), {"a": 1.5, "b": 2.5, "c": 3.5}, name) for name in ("a", "b", "c", "new", "none")]
+    results_of(act, calls)
+    compiled = stator.compile(lambda x, table, name: x * table[name], backend="eager")
+    table, x = {"a": 1.5, "b": 2.5, "c": 3.5}, torch.ones(3)
+    for name in "abcab":
+        assert compiled(x, table, name)[0] == table[name]
+    table["a"] = 9.0
+    del table["b"]
+    assert compiled(x, table, "a")[0] == 9
+    with pytest.raises(KeyError, match="'b'"):
+        compiled(x, table, "b")
+    table["b"] = -1.0
+    assert compiled(x, table, "b")[0] == -1
+
+
+def test_text_that_varies_is_the_same_object_outside():
+    compiled = stator.compile(lambda x, name: (x + 1, [name]), backend="eager")
+    for name in ("first name", "second name", "third name"):
+        assert compiled(torch.ones(2), name)[1][0] is name
+    assert stator.stats().graphs == 1

@@ -27,6 +27,8 @@ class DeferredStr(Value):
 
     __slots__ = ("pieces", "texts")
 
+    selects = True
+
     def __init__(self, pieces: list[Piece], texts: list[str] | None = None) -> None:
         self.cls = str
         self.source = None

@@ -59,6 +59,8 @@ class Value:
     CACHED_WEAKLY: ClassVar[bool] = False
     #: whether what the tracer computes for real may be taken for an object that existed before: nothing changes it
     ALWAYS_EXISTING: ClassVar[bool] = False
+    #: whether it is a text or number that is not the same for good, by which something may be selected
+    selects: ClassVar[bool] = False
     #: the object whose `__dict__` this value is, where it is one
     dict_owner: Any = None
     #: the existing object, or the known one that may stand for the value; None where there is none

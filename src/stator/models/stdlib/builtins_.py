@@ -214,7 +214,7 @@ def _attribute_name(space: Space, name: Value, function: str) -> str:
 @builtin(getattr)
 def getattr_(space: Space, value: Value, name: Value, default: Value | None = None, /) -> Value:
     try:
-        found = None if name.force().constant else space.attribute_under(value, name.force())
+        found = space.attribute_under(value, name.force()) if name.force().selects else None
         return space.getattr(value, _attribute_name(space, name, "getattr")) if found is None else found
     except Raised as e:
         if default is None or not e.matches(AttributeError):

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.guards.guard import Distinct, Equals
+from stator.guards.guard import Equals
 from stator.guards.source import CallSource, Source
+from stator.models.containers.selection import select
 from stator.pytorch.fake.metadata import expression_of, hint_of, is_symbol
 from stator.pytorch.shapes.dynamism import is_fixed
-from stator.space.value import NULL, Constant, NotKnown, Value
+from stator.space.value import Constant, NotKnown, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
@@ -122,32 +123,17 @@ def compute_again(space: Space, function: Function, args: list[Value]) -> Value 
 def selected(space: Space, container: Value, key: Any, read: Function) -> Value | None:
     """What `read` finds in an existing object by a symbol: an object at a source of its own (`Value.select`)."""
     assert container.source is not None
-    formula = _Formula(space.trace.recorder)
+    base = container.source
+
+    def place(function: Function) -> Source:
+        formula = _Formula(space.trace.recorder)
+        compute, sources = formula.over(formula.item(function, base, key))
+        return CallSource(compute, sources[0], f"{{}}[{formula.shown(key.number)}]", *sources[1:])
+
     try:
-        is_there = _finds(read)(container.host, hint_of(key.number))
-        compute, sources = formula.over(formula.item(read if is_there else _finds(read), container.source, key))
-    except (NotKnown, LookupError, TypeError):
+        return select(space, container, hint_of(key.number), read, place)
+    except NotKnown:
         return None
-    source = CallSource(compute, sources[0], f"{{}}[{formula.shown(key.number)}]", *sources[1:])
-    if not is_there:
-        space.trace.guard(Equals(source, False))
-        return NULL
-    space.trace.guard(Distinct(source, ()))  # a guard that only loads: there must be such an item
-    return space.wrap(read(container.host, hint_of(key.number)), source)
-
-
-@functools.cache
-def _finds(read: Function) -> Function:
-    """What tells whether a key is there; one function for each, as sources are interned by it."""
-
-    def finds(container: Host, key: Host) -> bool:
-        try:
-            read(container, key)
-        except KeyError:
-            return False
-        return True
-
-    return finds
 
 
 def made_again(recorder: Recorder, value: Value) -> Source | None:

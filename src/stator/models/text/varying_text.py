@@ -1,0 +1,77 @@
+"""Text that existed before the trace and has been other text in an earlier one: `model(x, task="depth")`.
+
+Which it is, is guarded where something depends on it. What is selected by it (`self.heads[task]`,
+`getattr(self, name)`) depends on what is found under it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator.guards.guard import Equals, TypeIs
+from stator.guards.source import CallSource, DictKeySource, Source
+from stator.models.containers.selection import select
+from stator.space.protocol import REALISERS
+from stator.space.value import Constant, Value
+
+if TYPE_CHECKING:
+    from stator.space.host_types import HostCallable
+    from stator.space.interfaces import Trace, Writer
+    from stator.space.space import Space
+
+__all__ = ["VaryingText"]
+
+_VARIES = object()
+
+
+class VaryingText(Constant):
+    """A str of which the guard is made when the text is looked at."""
+
+    __slots__ = ("_text", "space")
+
+    selects = True
+    source: Source
+
+    def __init__(self, space: Space, text: str, source: Source) -> None:
+        self.space = space
+        self._text = text
+        self.cls = str
+        self.source = source
+
+    @property
+    def host(self) -> str:
+        """The text, which the trace depends on from now on."""
+        self.space.trace.guard(Equals(self.source, self._text))
+        return self._text
+
+    def select(self, space: Space, container: Value, read: HostCallable) -> Value | None:
+        base = container.source
+        if base is None:
+            return None
+        return select(space, container, self._text, read, lambda fn: CallSource(fn, base, "{}[{1}]", self.source))
+
+    def reconstruct(self, writer: Writer) -> str:
+        return writer.source(self.source)
+
+
+def existing_text(space: Space, text: str, source: Source) -> Value:
+    """A str that existed before the trace."""
+    if _varies(space.trace, text, source):
+        space.trace.guard(TypeIs(source, str))
+        return VaryingText(space, text, source)
+    space.trace.guard(Equals(source, text))
+    return Constant(text, source)
+
+
+def _varies(trace: Trace, text: str, source: Source) -> bool:
+    """Whether there was other text in an earlier trace of the same code."""
+    if not trace.config.automatic_dynamic or trace.dynamic is False or isinstance(source, DictKeySource):
+        return False
+    seen = trace.region_state.setdefault("texts", {})
+    key = source.expr()
+    if seen.setdefault(key, text) != text:
+        seen[key] = _VARIES
+    return seen[key] is _VARIES
+
+
+REALISERS[str] = existing_text
