@@ -235,3 +235,31 @@ def test_the_larger_of_unlike_things_is_the_one_that_it_was():
     for n in (2, 3, 4, 1, 0, 9):
         found = compiled(torch.ones(1), n, n - 0.5)
         assert [*map(repr, found)] == [*map(repr, extremes(None, n, n - 0.5))]
+
+
+TENSORS = {
+    "alone": lambda x, rate: x * torch.tensor(rate),
+    "and as a number": lambda x, rate: x * torch.tensor(rate) + rate,
+    "of a type": lambda x, rate: x * torch.as_tensor(rate, dtype=torch.float64),
+    "written": lambda x, rate: (x * torch.tensor(rate).add_(1), torch.tensor(rate)),
+    "the same": lambda x, rate: (torch.tensor(rate, dtype=torch.float64).mul_(2), torch.tensor(rate), x * rate),
+    "of two": lambda x, rate: x * torch.tensor(rate) * torch.tensor(rate * 2).item(),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("name", TENSORS)
+def test_a_tensor_of_a_float_that_varies_is_an_input(name, backend):
+    program = TENSORS[name]
+    compiled = stator.compile(program, backend=backend)
+    for size, rate in ((3, 0.1), (3, 0.2), (4, 1 / 3), (5, 1.0), (6, 1e-40), (7, -0.0)):
+        results = []
+        for run in (program, compiled):
+            x = torch.ones(size, requires_grad=True)
+            found = run(x, rate)
+            y = found if isinstance(found, torch.Tensor) else found[0]
+            (slope,) = torch.autograd.grad(y.sum(), x, allow_unused=True) if y.requires_grad else (None,)
+            results.append((found, slope))
+        torch.testing.assert_close(results[1], results[0], rtol=1e-6, atol=0)
+    if name != "of two":
+        assert stator.stats().graphs <= 3

@@ -225,9 +225,13 @@ class Shapes:
     def boxed(self, value: SymValue) -> TensorValue:
         """A symbolic float as an input that is a tensor: of plain floats backends make constants."""
         assert value.source is not None
+        known = self._boxes.get(value)
+        if known is not None:
+            return known
         made = TensorValue(self.recorder, torch.Tensor, None)
         made.source = CallSource(boxed, value.source, "torch.tensor")
         made.host = boxed(value.number.node.hint)
+        made.meta = self.recorder.fakes.describe(made.host)
         self._contexts[id(made)] = self._contexts[id(value)]
         self._origins[id(made)] = self._contexts[id(value)].tensor_source
         self._boxes[value] = made
@@ -281,9 +285,9 @@ class Shapes:
             raise dynamism.fixed_numbers(self.recorder.trace, unfit)
 
     def _is_input(self, value: SymValue) -> bool:
-        """Whether the graph is given a float."""
+        """Whether the graph is given a float, which it takes from a tensor."""
         box = self._boxes.get(value)
-        return box is not None and box._node is not None
+        return box is not None and box._node is not None and value._node in box._node.users
 
     @staticmethod
     def forget_floats() -> None:

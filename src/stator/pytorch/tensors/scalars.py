@@ -22,11 +22,24 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function, Number
     from stator.space.space import Space
 
-__all__ = ["as_number", "is_at_hand", "is_integral", "known_as", "number_in", "scalar", "with_numbers"]
+__all__ = [
+    "MAKERS",
+    "as_number",
+    "is_at_hand",
+    "is_integral",
+    "known_as",
+    "number_in",
+    "scalar",
+    "tensor_of_float",
+    "with_numbers",
+]
 
 _Base: Any = internals.TensorBase
 #: operations on sizes, and elements of a tensor, that are worth computing before the graph runs
 _MOST = 32, 1 << 14
+
+#: functions that make a tensor of a number
+MAKERS = (torch.tensor, torch.as_tensor)
 
 
 def is_at_hand(size: Number) -> bool:
@@ -112,7 +125,7 @@ def with_numbers(space: Space, call: Call) -> Call | None:
 
     The number is known, or read from the tensor in the graph. The first argument stays the tensor it is.
     """
-    if call.function in (torch.tensor, torch.as_tensor) and any(operand.symbolic for operand in call.operands):
+    if call.function in MAKERS and any(operand.symbolic for operand in call.operands):
         return _from_symbols(call)
     chosen: dict[int, Any] = {}
     for index, operand in enumerate(call.operands):
@@ -134,6 +147,22 @@ def with_numbers(space: Space, call: Call) -> Call | None:
         again.operands.append(number)
         again.metas.append(getattr(number, "meta", None))
     again.args, again.kwargs = fill(call.args, items), fill(call.kwargs, items)
+    return again
+
+
+def tensor_of_float(space: Space, call: Call) -> Call | None:
+    """`torch.tensor(rate)` of a symbolic float that existed before the trace, as a copy of a tensor that the graph is
+    given: the function would make a constant of it."""
+    value = call.operands[0]
+    if not value.symbolic or value.cls is not float or value.source is None or not _is_first(call, 0):
+        return None
+    if len(call.args) > 1 or not call.kwargs.keys() <= {"dtype", "device"}:
+        return None
+    box = space.trace.recorder.shapes.boxed(value)
+    again = Call(_Base.to, "call_method", "to")
+    given = {name: option for name, option in call.kwargs.items() if option is not None}
+    again.args, again.kwargs = call.args, {"dtype": torch.get_default_dtype(), **given, "copy": True}
+    again.operands, again.metas = [box], [box.meta]
     return again
 
 
