@@ -411,12 +411,20 @@ BY_TEXT = {
     "ModuleDict": (lambda x, name: HEADS.heads[name](x), 2),
     "dict": (lambda x, name: x * HEADS.factors[name], 3),
     "get": (lambda x, name: x * HEADS.factors.get(name, 0.5), 4),
-    "getattr": (lambda x, name: getattr(HEADS, f"layer_{name}")(x), 9),  # which text it is, is looked at
+    "getattr": (lambda x, name: getattr(HEADS, f"layer_{name}")(x), 2),
+    "format": (lambda x, name: getattr(HEADS, "{}_{}".format("layer", name))(x), 8),  # noqa: UP032
+    "%": (lambda x, name: getattr(HEADS, "layer_%s" % name)(x), 8),  # noqa: UP031
+    "join": (lambda x, name: getattr(HEADS, "_".join(["layer", name]))(x), 2),
+    "added": (lambda x, name: getattr(HEADS, "layer_" + name)(x), 8),
+    "added before": (lambda x, name: HEADS.heads[(name + "x")[:1]](x), 9),
     "whole name": (lambda x, name: getattr(HEADS.heads, name)(x) if hasattr(HEADS.heads, name) else x, 9),
     "compared": (lambda x, name: x * 2 if name == "a" else x * 3 if name in ("c", "d") else x, 8),
     "its length": (lambda x, name: x * len(name), 8),
     "passed on": (lambda x, name: (HEADS.heads[name](x), name), 2),
-    "shown": (lambda x, name: (x + 1, f"<{name}>"), 8),
+    "shown": (lambda x, name: (x + 1, f"<{name}>"), 2),
+    "passed on with more": (lambda x, name: (HEADS.heads[name](x), f"<{name}>"), 2),
+    "shown twice": (lambda x, name: (x + 1, f"<{name}, {name!r}>"), 8),
+    "of spaces": (lambda x, name: getattr(HEADS, f"{'layer_':s}{name:1}")(x), 8),
     "twice": (lambda x, name: HEADS.heads[name](x) + HEADS.heads["a"](x), 3),
     "an attribute": (lambda x, name: HEADS.heads[name].in_features * x, 2),
 }

@@ -103,6 +103,11 @@ def _call(writer: Writer, function: Host, args: list[Value]) -> str:
 def joined(pieces: list[Value], text_of: Callable[[Value], str]) -> Value:
     """The concatenation of texts, some of them pending."""
     forced = [piece.force() for piece in pieces]
+    varying = [place for place, piece in enumerate(forced) if piece.selects and piece.constant]
+    if len(varying) == 1 and all(piece.constant for piece in forced):
+        texts = ["" if place in varying else text_of(piece) for place, piece in enumerate(forced)]
+        (place,) = varying
+        return forced[place].within("".join(texts[:place]), "".join(texts[place:]))
     return concatenated(*(piece if isinstance(piece, DeferredStr) else text_of(piece) for piece in forced))
 
 

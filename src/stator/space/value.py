@@ -114,6 +114,10 @@ class Value:
         None where the key must be known."""
         return None
 
+    def within(self, before: str, after: str) -> Value:
+        """Text that varies, with known text before and behind it."""
+        raise NotKnown(self)
+
     def reconstruct(self, writer: Writer) -> str:
         """Emit code that gives this object at run time; returns the expression naming it."""
         raise Unsupported(errors.NotReconstructible(self.describe()))

@@ -39,10 +39,10 @@ def format_value(space: Space, value: Value, conversion: str | int | None, spec:
 def format_of(space: Space, value: Value, spec: Value) -> Value:
     """`format(value, spec)`."""
     value, spec = value.force(), spec.force()
-    if literal(value) and literal(spec):
-        return space.run_known(format, [value, spec])
     if value.cls is str and literal(spec) and spec.as_host(space) == "":
         return value
+    if literal(value) and literal(spec):
+        return space.run_known(format, [value, spec])
     slot = space.special(value, "__format__")
     if slot is None:
         raise space.error(TypeError, f"Type {value.type_name(space)} doesn't define __format__")

@@ -6,6 +6,7 @@ Which it is, is guarded where something depends on it. What is selected by it (`
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from stator.guards.guard import Equals, TypeIs
@@ -15,6 +16,8 @@ from stator.space.protocol import REALISERS
 from stator.space.value import Constant, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from stator.space.host_types import HostCallable
     from stator.space.interfaces import Trace, Writer
     from stator.space.space import Space
@@ -50,8 +53,19 @@ class VaryingText(Constant):
             return None
         return select(space, container, self._text, read, lambda fn: CallSource(fn, base, "{}[{1}]", self.source))
 
+    def within(self, before: str, after: str) -> Value:
+        text = f"{before}{self._text}{after}"
+        around = f"{before}{{}}{after}"
+        return VaryingText(self.space, text, CallSource(_within(before, after), self.source, f"f{around!r}"))
+
     def reconstruct(self, writer: Writer) -> str:
         return writer.source(self.source)
+
+
+@functools.cache
+def _within(before: str, after: str) -> Callable[[str], str]:
+    """What puts text around another; one function for equal ones, as sources are interned by it."""
+    return lambda text: f"{before}{text}{after}"
 
 
 def existing_text(space: Space, text: str, source: Source) -> Value:
