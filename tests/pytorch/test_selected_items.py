@@ -487,3 +487,14 @@ def test_text_that_varies_is_the_same_object_outside():
     for name in ("first name", "second name", "third name"):
         assert compiled(torch.ones(2), name)[1][0] is name
     assert stator.stats().graphs == 1
+
+
+def test_reasons_have_the_text_as_the_program_does():
+    compiled = stator.compile(lambda x, model, name: getattr(model, f"layer_{name}")(x), backend="eager")
+    model = Heads()
+    model.layer_odd = nn.ReLU()
+    for name in ("a", "c", "odd"):
+        compiled(torch.ones(2, 3), model, name)
+    reasons = [record.reason for record in stator.stats().recompile_log]
+    assert reasons[0] == "`name` was 'a', is 'c'"
+    assert reasons[1] == "`model[f'layer_{name}']` was a Linear, is a ReLU"

@@ -55,7 +55,7 @@ class VaryingText(Constant):
 
     def within(self, before: str, after: str) -> Value:
         text = f"{before}{self._text}{after}"
-        around = f"{before}{{}}{after}"
+        around = f"{before}{{{{}}}}{after}"
         return VaryingText(self.space, text, CallSource(_within(before, after), self.source, f"f{around!r}"))
 
     def reconstruct(self, writer: Writer) -> str:
