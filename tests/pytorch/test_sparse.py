@@ -237,3 +237,26 @@ def test_a_size_that_had_to_become_a_number(backend):
     for n in (4, 6, 9):
         x, index, values = torch.randn(n, 3), torch.arange(n).expand(2, n), torch.rand(n)
         torch.testing.assert_close(compiled(x, index, values), _spread(x, index, values))
+
+
+def _matrix(index, n):
+    return torch.sparse_coo_tensor(index, torch.ones(index.size(1)), (n, n), is_coalesced=True)
+
+
+ORDERED = {
+    "transposed": lambda index, n: _matrix(index, n).t().coalesce().indices(),
+    "joined": lambda index, n: torch.cat([_matrix(index, n)] * 2).coalesce().indices(),
+    "twice": lambda index, n: (_matrix(index, n) + _matrix(index, n).t()).coalesce().coalesce().values(),
+    "returned": lambda index, n: _matrix(index, n).t().coalesce().is_coalesced(),
+    "asked": lambda index, n: (_matrix(index, n).t().is_coalesced(), (_matrix(index, n) * 2).is_coalesced()),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", ORDERED)
+def test_which_results_are_coalesced(name, backend):
+    """Fake tensors, which have no element, take all for it."""
+    compiled = stator.compile(ORDERED[name], backend=backend)
+    for n in (4, 6, 5):
+        index = torch.stack([torch.arange(n), torch.arange(n).flip(0) // 2])
+        torch.testing.assert_close(compiled(index, n), ORDERED[name](index, n))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from stator import errors
 from stator.guards.source import CallSource
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import is_symbol
@@ -21,7 +22,7 @@ from stator.pytorch.tensors.calls import method_handler
 from stator.pytorch.tensors.recording import record_function
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import Handler, register
-from stator.space.value import Value
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Function
@@ -93,6 +94,40 @@ def _asked(name: str) -> Handler:
         return otherwise(space, args, kwargs) if found is None else found
 
     return handler
+
+
+def _is_known(tensor: TensorValue) -> bool:
+    """Whether the fake tensor says truly if elements are in order, each place once.
+
+    It has no elements, which torch takes to be in order. So do the results of all operations on it, where the real ones
+    (of `t`, `cat`, `index_select`) are not.
+    """
+    if tensor.fake.layout is not torch.sparse_coo or (tensor.host is not None and _is_untouched(tensor)):
+        return True
+    return tensor.operation is not None and tensor.operation.function in _ORDERING
+
+
+def _coalesced(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`s.coalesce()`, which is `s` itself where that is coalesced."""
+    tensor = args[0].force() if len(args) == 1 and not kwargs else None
+    if not isinstance(tensor, TensorValue) or _is_known(tensor) or not tensor.fake.is_coalesced():
+        return _coalesce(space, args, kwargs)
+    tensor.recorder.tracked.in_order = True  # AOTAutograd would leave it out
+    with internals.disable_current_modes():
+        tensor.fake._coalesced_(False)
+        try:
+            return _coalesce(space, args, kwargs)
+        finally:
+            tensor.fake._coalesced_(True)
+
+
+def _is_coalesced(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`s.is_coalesced()`."""
+    tensor = args[0].force() if len(args) == 1 and not kwargs else None
+    if isinstance(tensor, TensorValue) and not _is_known(tensor):
+        why = "only the operation that makes the tensor tells when it runs"
+        raise Unsupported(errors.UnsupportedTensorOperation("Tensor.is_coalesced", why))
+    return _tells_coalesced(space, args, kwargs)
 
 
 class Sparse:
@@ -174,6 +209,11 @@ def product(
     return other.new_zeros((shape[0], *other.shape[1:])).index_add(0, rows, factors * other[columns])
 
 
+_coalesce = method_handler(_Base.coalesce, "coalesce")
+_tells_coalesced = method_handler(_Base.is_coalesced, "is_coalesced")
+#: operations whose results are coalesced
+_ORDERING = frozenset({_Base.coalesce, _Base.to_sparse, torch.Tensor.to_sparse_coo})
+
 _MODELS: dict[Function, Any] = {
     _Base.to_dense: _dense,
     **dict.fromkeys((_Base.__matmul__, _Base.matmul, _Base.mm, _Base.mv, torch.matmul, torch.mm, torch.mv), _product),
@@ -185,3 +225,5 @@ def install() -> None:
     """Register the models."""
     for name in (*_OF_COALESCED, *_OF_ANY):
         register(getattr(_Base, name), _asked(name))
+    register(_Base.coalesce, _coalesced)
+    register(_Base.is_coalesced, _is_coalesced)
