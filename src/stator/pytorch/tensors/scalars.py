@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from stator.guards.source import CallSource
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.fake.metadata import hint_of
-from stator.pytorch.shapes.computed import computed_number
+from stator.pytorch.shapes.assumed import boxed
+from stator.pytorch.shapes.computed import computed_number, made_again
 from stator.pytorch.shapes.symbols import SymValue, compute
 from stator.pytorch.tensors.known import contents
 from stator.pytorch.tensors.lowering import Call, Operand, fill
@@ -151,19 +153,33 @@ def with_numbers(space: Space, call: Call) -> Call | None:
 
 
 def tensor_of_float(space: Space, call: Call) -> Call | None:
-    """`torch.tensor(rate)` of a symbolic float that existed before the trace, as a copy of a tensor that the graph is
-    given: the function would make a constant of it."""
+    """`torch.tensor(rate * 0.5)` of a symbolic float that existing numbers give, as a copy of a tensor that the graph
+    is given: the function would make a constant of it."""
     value = call.operands[0]
-    if not value.symbolic or value.cls is not float or value.source is None or not _is_first(call, 0):
+    if not value.symbolic or value.cls is not float or not _is_first(call, 0):
         return None
-    if len(call.args) > 1 or not call.kwargs.keys() <= {"dtype", "device"}:
+    box = _boxed(space.trace.recorder, value)
+    if box is None or len(call.args) > 1 or not call.kwargs.keys() <= {"dtype", "device"}:
         return None
-    box = space.trace.recorder.shapes.boxed(value)
     again = Call(_Base.to, "call_method", "to")
     given = {name: option for name, option in call.kwargs.items() if option is not None}
     again.args, again.kwargs = call.args, {"dtype": torch.get_default_dtype(), **given, "copy": True}
     again.operands, again.metas = [box], [box.meta]
     return again
+
+
+def _boxed(recorder: Recorder, value: Value) -> TensorValue | None:
+    """The number in a tensor that is made before the graph runs; None where only the graph can tell it."""
+    if value.source is not None:
+        return recorder.shapes.boxed(value)
+    number = made_again(recorder, value)
+    if number is None:
+        return None
+    made = TensorValue(recorder, torch.Tensor, None)
+    made.source = CallSource(boxed, number, "torch.tensor")
+    made.host = boxed(hint_of(value.fake))  # type: ignore[attr-defined]
+    made.meta = recorder.fakes.describe(made.host)
+    return made
 
 
 def _from_symbols(call: Call) -> Call:
