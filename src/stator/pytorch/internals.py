@@ -42,6 +42,7 @@ _OF_TENSORS = {
     "is_view": Name("torch._C.TensorBase._is_view", FUNCTION, "whether autograd takes a tensor for a view"),
     "nested_sizes": Name("torch._C.TensorBase._nested_tensor_size", FUNCTION, "the sizes within a nested tensor"),
     "dispatch_keys": Name("torch._C._dispatch_keys", FUNCTION, "what kind of tensor it is, in one number"),
+    "mark_coalesced": Name("torch._C.TensorBase._coalesced_", FUNCTION, "a sparse fake is asked as if it were not"),
     "functorch_level": Name("torch._C._functorch.maybe_get_level", FUNCTION, "the transform a tensor belongs to"),
     "creation_meta": Name("torch._C._autograd._get_creation_meta", FUNCTION, "how a view was made, to autograd"),
     "storage_users": Name("torch._C._storage_Use_Count", FUNCTION, "whether a storage has other tensors"),

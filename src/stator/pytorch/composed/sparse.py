@@ -114,11 +114,11 @@ def _coalesced(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Val
         return _coalesce(space, args, kwargs)
     tensor.recorder.tracked.in_order = True  # AOTAutograd would leave it out
     with internals.disable_current_modes():
-        tensor.fake._coalesced_(False)
+        internals.mark_coalesced(tensor.fake, False)
         try:
             return _coalesce(space, args, kwargs)
         finally:
-            tensor.fake._coalesced_(True)
+            internals.mark_coalesced(tensor.fake, True)
 
 
 def _is_coalesced(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
