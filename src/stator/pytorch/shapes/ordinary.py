@@ -82,7 +82,7 @@ class OrdinarySizes:
 
         So `interpolate` asks for the distance of the corners, which a side of one pixel does not have.
         """
-        if not condition.is_Boolean or len(condition.free_symbols) != 1 or condition in self._asked:
+        if len(condition.free_symbols) != 1 or condition in self._asked:
             return False
         self._asked.add(condition)
         (symbol,) = condition.free_symbols
