@@ -253,8 +253,6 @@ TENSORS = {
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 @pytest.mark.parametrize("name", TENSORS)
 def test_a_tensor_of_a_float_that_varies_is_an_input(name, backend):
-    if (name, backend) == ("of a tensor", "inductor"):
-        pytest.skip("Inductor's backward pass does not get the number")
     program = TENSORS[name]
     compiled = stator.compile(program, backend=backend)
     for size, rate in ((3, 0.1), (3, 0.2), (4, 1 / 3), (5, 1.0), (6, 1e-40), (7, -0.0)):

@@ -158,9 +158,10 @@ def tensor_of_float(space: Space, call: Call) -> Call | None:
     value = call.operands[0]
     if not value.symbolic or value.cls is not float or not _is_first(call, 0):
         return None
-    box = _boxed(space.trace.recorder, value)
-    if box is None or len(call.args) > 1 or not call.kwargs.keys() <= {"dtype", "device"}:
+    if len(call.args) > 1 or not call.kwargs.keys() <= {"dtype", "device"}:
         return None
+    recorder = space.trace.recorder
+    box = _boxed(recorder, value) or _multiplied(recorder, value)
     again = Call(_Base.to, "call_method", "to")
     given = {name: option for name, option in call.kwargs.items() if option is not None}
     again.args, again.kwargs = call.args, {"dtype": torch.get_default_dtype(), **given, "copy": True}
@@ -180,6 +181,17 @@ def _boxed(recorder: Recorder, value: Value) -> TensorValue | None:
     made.host = boxed(hint_of(value.fake))  # type: ignore[attr-defined]
     made.meta = recorder.fakes.describe(made.host)
     return made
+
+
+def _multiplied(recorder: Recorder, value: Any) -> Any:
+    """One, as a tensor, times a number that the graph computes: AOTAutograd knows to do without the number there."""
+    one = Call(torch.ones, "call_function", torch.ones)
+    one.args, one.kwargs = ((),), {"dtype": torch.float64, "device": "cpu"}
+    product = Call(torch.mul, "call_function", torch.mul)
+    product.args = (Operand(0), Operand(1))
+    made: Any = recorder.record(one)
+    product.operands, product.metas = [made, value], [made.meta, value.meta]
+    return recorder.record(product)
 
 
 def _from_symbols(call: Call) -> Call:
