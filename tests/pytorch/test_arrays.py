@@ -345,3 +345,12 @@ def test_tensors_of_one_float_in_double_precision() -> None:
     compiled = stator.compile(lambda x: (x > 2, x * 3), backend="aot_eager")
     for n in (3.0, 1.0):
         assert [t.item() for t in compiled(torch.tensor(n, dtype=torch.float64))] == [n > 2, n * 3]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_base_of_an_array_is_no_tensor(backend):
+    """`scipy` asks whether an array is a small part of another: `array.size < array.base.size // 2`."""
+    compiled = stator.compile(lambda a: a * 2 + 1, backend=backend)
+    for n in (3, 4, 5):
+        made = compiled(np.arange(n))
+        assert made.base is None or made.base.size == n

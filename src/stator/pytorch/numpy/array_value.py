@@ -81,7 +81,8 @@ class ArrayValue(ObjectValue):
         if self.source is not None:
             return writer.source(self.source)
         text = f"{writer.const(torch.Tensor.numpy)}({writer.expr(self.tensor)})"
-        return writer.assign("array", text if self.cls is np.ndarray else f"{text}[()]")
+        # A view, as libraries ask for `array.base.size`: the base of what `numpy()` gives is the tensor.
+        return writer.assign("array", f"{text}.view()" if self.cls is np.ndarray else f"{text}[()]")
 
 
 class CopiedView(ArrayValue):
