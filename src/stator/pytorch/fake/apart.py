@@ -73,7 +73,10 @@ _CONTENTS: dict[str, _Unloaded] = {
     "sympy": _Unloaded("sympy"),
     _SYMBOLS: _Unloaded(
         _SYMBOLS,
-        **{name: _Later(_SYMBOLS, name) for name in ("compute_unbacked_bindings", "free_unbacked_symbols")},
+        **{
+            name: _Later(_SYMBOLS, name)
+            for name in ("compute_unbacked_bindings", "free_unbacked_symbols", "is_symbolic")
+        },
     ),
 }
 #: of these the functions see never more: what one of them has named, another finds again

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from stator import errors
 from stator.pytorch.fake.failure import Failure, describe_callable
 from stator.pytorch.fake.outcome import Outcome, outcome_of, versions_of
 from stator.pytorch.fake.storage import storage_of
@@ -88,7 +89,10 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
     run = executor.run_once if call.reads_history else executor.run
     try:
         observed = run(call.function, call.args, call.kwargs, fakes, fill)
-    except (Failure, Unsupported):
+    except (Failure, Unsupported) as e:
+        if _makes_a_symbol(recorder, e):
+            recorder.shapes.begin()
+            return _run(recorder, call, operation)
         recorder.shapes.note_unseen()
         raise
     operation.bindings = recorder.shapes.bindings(observed.result, call.function)
@@ -101,6 +105,13 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
         written = tensors_among(call.operands[index] for index in outcome.written)
         recorder.tracked.note_wrapper(written, observed.written)
     return outcome
+
+
+def _makes_a_symbol(recorder: Recorder, error: Exception) -> bool:
+    """Whether an operation has failed for want of a symbol for a number in a tensor, the first one of the trace."""
+    if recorder.shapes.begun or not recorder.shapes.may_be_new or not isinstance(error, Unsupported):
+        return False
+    return isinstance(error.brk, errors.DataDependentValue | errors.DynamicOutputShape)
 
 
 def _share_memory(operands: list[Value]) -> bool:

@@ -84,11 +84,15 @@ class Shapes:
 
     @property
     def env(self) -> ShapeEnv:
-        """torch's ShapeEnv: made, and sympy with it imported, when a symbol may be needed."""
+        """torch's ShapeEnv: made, and sympy with it imported, when a symbol is needed."""
         if self._env is None:
             self._env = unbacked.new_env(self.may_be_new, self.recorder.trace)
             self.recorder.fakes.admit_symbols(self._env)
         return self._env
+
+    def begin(self) -> ShapeEnv:
+        """From now on operations make symbols for numbers that are in tensors."""
+        return self.env
 
     @property
     def begun(self) -> bool:
@@ -102,8 +106,8 @@ class Shapes:
 
     @property
     def used_env(self) -> ShapeEnv | None:
-        """The ShapeEnv; None as long as the trace has no symbols and makes none."""
-        return self.env if self.may_be_new else self._env
+        """The ShapeEnv; None as long as the trace has no symbols."""
+        return self._env
 
     def in_words(self, number: Number, condition: bool) -> str:
         """What messages say of a symbolic number, or of a condition on one."""

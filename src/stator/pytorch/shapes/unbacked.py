@@ -66,9 +66,12 @@ def env_class() -> type[ShapeEnv]:
 
         def _get_stack_summary(self, is_debug: bool = False, framework_loc: str | None = None) -> tuple[Any, str]:
             # torch looks for the program's frame among its own tracer's, and imports torch.export for their names.
-            if is_debug:
-                return super()._get_stack_summary(is_debug, framework_loc)
             return self._get_sloc(), ""
+
+        def _make_data_dependent_error(self, expr: sympy.Basic, *args: Any, **options: Any) -> Exception:
+            # torch's shows the stacks, for which it imports its tracer and `torch._inductor`.
+            text = f"Could not guard on data-dependent expression {expr}"
+            return symbolic_shapes.GuardOnDataDependentSymNode(expr, text)
 
     # With the first record torch finds out that nobody reads its structured log, as a rule. A record of a symbol shows
     # the stack, for which torch imports `torch._inductor`.
