@@ -123,7 +123,6 @@ class SuperValue(ExtensibleValue):
         return self.getattr(space, attribute_name(space, name))
 
     def tp_get(self, space: Space, instance: Value, owner: Value, /) -> Value:
-        instance = instance.force()
         if instance.is_none() or self.obj is not None:
             return self
         assert self.this is not None
