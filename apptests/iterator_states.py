@@ -182,3 +182,10 @@ def test_ordered_dicts_that_change_under_an_iterator_at_its_end():
                 change(mapping)
                 out += [next(found, "end"), next(found, "end")]
     assert out == ["end"] * 36, out
+
+
+def test_iterators_are_not_callable():
+    for iterator in (iter(set()), iter([1]), iter({1: 2}.items()), enumerate("ab"), map(len, ["a"]), zip("a", "b")):
+        words = f"'{type(iterator).__name__}' object is not callable"
+        assert message(iterator, 1) == ("TypeError", words)
+        assert message(lambda function: list(map(function, "ab")), iterator) == ("TypeError", words)

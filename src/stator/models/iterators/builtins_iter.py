@@ -198,7 +198,7 @@ class ZipValue(_Composed):
         self.strict = strict
 
     def made(self, writer: Writer) -> str:
-        return self.call(writer, *map(writer.expr, self.iterators), *["strict=True"] * self.strict)
+        return self.call_text(writer, *map(writer.expr, self.iterators), *["strict=True"] * self.strict)
 
 
 def _up_to(index: int) -> str:
@@ -319,7 +319,7 @@ class ReversedValue(PositionIterator):
         return 0 if self.target is None or left > space.int_(space.len(self.target)) else left
 
     def begun(self, writer: Writer, target: str) -> str:
-        return self.call(writer, target)
+        return self.call_text(writer, target)
 
     def rebuilt(self, writer: Writer) -> str:
         if self.target is None or self.target.cls in _BUILTIN_SEQUENCES:
@@ -354,7 +354,7 @@ class ReversedValue(PositionIterator):
             raise Unsupported(errors.NotReconstructible(self.describe()))
 
     def exhausted(self, writer: Writer) -> str:
-        return self.call(writer, "()")
+        return self.call_text(writer, "()")
 
 
 @iterator_type(type(iter(int, 1)))

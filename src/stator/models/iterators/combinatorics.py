@@ -80,11 +80,11 @@ class Arrangements(ItertoolsIterator):
         parts = [f"[{', '.join([writer.expr(item) for item in pool])}]" for pool in self.pools]
         parts += map(repr, self.options)
         if not ITERTOOLS_ARE_COPIED:
-            return advanced(writer, self.call(writer, *parts), self.taken)
+            return advanced(writer, self.call_text(writer, *parts), self.taken)
         args, *state = self._host_state()
         if args != self.whole:
             parts = [repr(arg) for arg in args]
-        name = writer.assign("iterator", self.call(writer, *parts))
+        name = writer.assign("iterator", self.call_text(writer, *parts))
         if state:
             writer.line(f"{writer.const(placed)}({name}, {state[0]!r})")
         return name

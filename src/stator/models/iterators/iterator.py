@@ -304,9 +304,9 @@ class IteratorValue(ExtensibleValue):
 
     def made(self, writer: Writer) -> str:
         """The expression that makes the iterator in its present state."""
-        return self.call(writer, *map(writer.expr, self.arguments(writer.trace.space)))
+        return self.call_text(writer, *map(writer.expr, self.arguments(writer.trace.space)))
 
-    def call(self, writer: Writer, *args: str) -> str:
+    def call_text(self, writer: Writer, *args: str) -> str:
         """The text of a call of the type: `enumerate(…)`, or for a subclass `enumerate.__new__(Sub, …)`."""
         base = native(self.cls)
         if base is self.cls:

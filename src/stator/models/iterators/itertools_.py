@@ -239,7 +239,7 @@ class Cycle(ItertoolsIterator):
 
     def rebuilt(self, writer: Writer) -> str:
         if self.iterator is not None and not self.repeated and not self.saved.items:
-            return writer.assign("iterator", self.call(writer, writer.expr(self.iterator)))
+            return writer.assign("iterator", self.call_text(writer, writer.expr(self.iterator)))
         rest = "None" if self.iterator is None else writer.expr(self.iterator)
         index = self.index if self.iterator is None else None
         parts = f"{writer.const(self.cls)}, {rest}, {writer.expr(self.saved)}, {index}, {self.repeated}"
@@ -383,9 +383,11 @@ class ISlice(ItertoolsIterator):
 
     def made(self, writer: Writer) -> str:
         if self.iterator is None:
-            return self.call(writer, "()", "0")
+            return self.call_text(writer, "()", "0")
         stop = None if self.stop is None else max(self.stop - self.taken, 0)
-        return self.call(writer, writer.expr(self.iterator), str(self.wanted - self.taken), str(stop), str(self.step))
+        return self.call_text(
+            writer, writer.expr(self.iterator), str(self.wanted - self.taken), str(stop), str(self.step)
+        )
 
 
 def _slice_part(space: Space, value: Value, default: int | None, what: str, words: str, least: int = 0) -> int | None:

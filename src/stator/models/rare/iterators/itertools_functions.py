@@ -89,7 +89,7 @@ class TakeWhile(_Switching):
         return None
 
     def made(self, writer: Writer) -> str:
-        return self.call(writer, writer.const(bool), "()") if self.switched else super().made(writer)
+        return self.call_text(writer, writer.const(bool), "()") if self.switched else super().made(writer)
 
 
 @iterator_type(itertools.dropwhile)
@@ -116,7 +116,7 @@ class DropWhile(_Switching):
             return super().rebuilt(writer)
         # One false item in front makes it begin; the predicate is not asked again.
         rest = f"{writer.const(itertools.chain)}([0], {writer.expr(self.iterator)})"
-        return advanced(writer, self.call(writer, writer.const(bool), rest), 1)
+        return advanced(writer, self.call_text(writer, writer.const(bool), rest), 1)
 
 
 @iterator_type(itertools.accumulate)
@@ -171,9 +171,9 @@ class Accumulate(_OverOne):
         rest, function = writer.expr(self.iterator), writer.expr(self.function)
         first = self.initial if self.total is None else self.total
         if first is None:
-            return writer.assign("iterator", self.call(writer, rest, function))
+            return writer.assign("iterator", self.call_text(writer, rest, function))
         if first.is_none():  # as `initial` it would mean that there is none
             rest = f"{writer.const(itertools.chain)}([None], {rest})"
-            return advanced(writer, self.call(writer, rest, function), 1)
-        begun = self.call(writer, rest, function, f"initial={writer.expr(first)}")
+            return advanced(writer, self.call_text(writer, rest, function), 1)
+        begun = self.call_text(writer, rest, function, f"initial={writer.expr(first)}")
         return advanced(writer, begun, 0 if self.total is None else 1)

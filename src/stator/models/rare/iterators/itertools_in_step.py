@@ -64,7 +64,7 @@ class ZipLongest(ItertoolsIterator):
     def made(self, writer: Writer) -> str:
         live = [iterator if self.active else None for iterator in self.iterators]
         parts = ["()" if iterator is None else writer.expr(iterator) for iterator in live]
-        text = self.call(writer, *parts, f"fillvalue={writer.expr(self.fill)}")
+        text = self.call_text(writer, *parts, f"fillvalue={writer.expr(self.fill)}")
         return text if self.active else advanced(writer, text, 1)  # a step makes it forget its iterators
 
 
@@ -131,13 +131,13 @@ class Pairwise(IteratorValue):
 
     def made(self, writer: Writer) -> str:
         if self.iterator is None:
-            return self.call(writer, "()")
+            return self.call_text(writer, "()")
         rest = writer.expr(self.iterator)
         if self.old is not None:
             # accumulate passes on what the iterator ends with; chain would not
             old = f"initial={writer.expr(self.old)}"
             rest = f"{writer.const(itertools.accumulate)}({rest}, {writer.const(_latter)}, {old})"
-        return self.call(writer, rest)
+        return self.call_text(writer, rest)
 
 
 if hasattr(itertools, "batched"):
@@ -175,4 +175,4 @@ if hasattr(itertools, "batched"):
 
         def made(self, writer: Writer) -> str:
             rest = "()" if self.iterator is None else writer.expr(self.iterator)
-            return self.call(writer, rest, str(self.size), *["strict=True"] * self.strict)
+            return self.call_text(writer, rest, str(self.size), *["strict=True"] * self.strict)
