@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator import errors
 from stator.pytorch.fake.failure import Failure, describe_callable
 from stator.pytorch.fake.outcome import Outcome, outcome_of, versions_of
 from stator.pytorch.fake.storage import storage_of
@@ -90,8 +89,7 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
     try:
         observed = run(call.function, call.args, call.kwargs, fakes, fill)
     except (Failure, Unsupported) as e:
-        if _makes_a_symbol(recorder, e):
-            recorder.shapes.begin()
+        if recorder.shapes.begin_for(e):
             return _run(recorder, call, operation)
         recorder.shapes.note_unseen()
         raise
@@ -105,13 +103,6 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
         written = tensors_among(call.operands[index] for index in outcome.written)
         recorder.tracked.note_wrapper(written, observed.written)
     return outcome
-
-
-def _makes_a_symbol(recorder: Recorder, error: Exception) -> bool:
-    """Whether an operation has failed for want of a symbol for a number in a tensor, the first one of the trace."""
-    if recorder.shapes.begun or not recorder.shapes.may_be_new or not isinstance(error, Unsupported):
-        return False
-    return isinstance(error.brk, errors.DataDependentValue | errors.DynamicOutputShape)
 
 
 def _share_memory(operands: list[Value]) -> bool:

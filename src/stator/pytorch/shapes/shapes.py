@@ -90,9 +90,11 @@ class Shapes:
             self.recorder.fakes.admit_symbols(self._env)
         return self._env
 
-    def begin(self) -> ShapeEnv:
-        """From now on operations make symbols for numbers that are in tensors."""
-        return self.env
+    def begin_for(self, error: Exception) -> bool:
+        """Whether an operation has failed for want of a symbol for a number in a tensor: there are some from now on."""
+        if self.begun or not self.may_be_new or not unbacked.wants_symbol(error):
+            return False
+        return self.env is not None
 
     @property
     def begun(self) -> bool:
