@@ -129,7 +129,7 @@ def test_what_is_packed_is_not_kept() -> None:
     from stator.pytorch.modules import packed_weights
 
     before = len(packed_weights._calls)
-    _, _ = dynamic("eager", (4,))
+    dynamic("eager", (4,))
     stator.reset()
     gc.collect()
     assert len(packed_weights._calls) <= before

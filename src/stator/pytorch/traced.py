@@ -137,7 +137,7 @@ class Shapes(Protocol):
 
     @property
     def used_env(self) -> ShapeEnv | None:
-        """The ShapeEnv; None as long as the trace has no symbols."""
+        """The ShapeEnv; None as long as the trace has no symbols and makes none."""
 
     def fakify(self, value: TracedTensor, open_dims: Dims | None = None) -> Fake:
         """The fake tensor of an existing one, of which these sizes and strides are symbols."""

@@ -88,9 +88,7 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
     run = executor.run_once if call.reads_history else executor.run
     try:
         observed = run(call.function, call.args, call.kwargs, fakes, fill)
-    except (Failure, Unsupported) as e:
-        if recorder.shapes.begin_for(e):
-            return _run(recorder, call, operation)
+    except (Failure, Unsupported):
         recorder.shapes.note_unseen()
         raise
     operation.bindings = recorder.shapes.bindings(observed.result, call.function)

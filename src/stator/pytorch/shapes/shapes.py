@@ -84,17 +84,11 @@ class Shapes:
 
     @property
     def env(self) -> ShapeEnv:
-        """torch's ShapeEnv: made, and sympy with it imported, when a symbol is needed."""
+        """torch's ShapeEnv: made, and sympy with it imported, when a symbol may be needed."""
         if self._env is None:
             self._env = unbacked.new_env(self.may_be_new, self.recorder.trace)
             self.recorder.fakes.admit_symbols(self._env)
         return self._env
-
-    def begin_for(self, error: Exception) -> bool:
-        """Whether an operation has failed for want of a symbol for a number in a tensor: there are some from now on."""
-        if self.begun or not self.may_be_new or not unbacked.wants_symbol(error):
-            return False
-        return self.env is not None
 
     @property
     def begun(self) -> bool:
@@ -108,8 +102,8 @@ class Shapes:
 
     @property
     def used_env(self) -> ShapeEnv | None:
-        """The ShapeEnv; None as long as the trace has no symbols."""
-        return self._env
+        """The ShapeEnv; None as long as the trace has no symbols and makes none."""
+        return self.env if self.may_be_new else self._env
 
     def in_words(self, number: Number, condition: bool) -> str:
         """What messages say of a symbolic number, or of a condition on one."""

@@ -38,7 +38,6 @@ __all__ = [
     "sizes_of",
     "symbols_of",
     "trace_otherwise",
-    "wants_symbol",
 ]
 
 
@@ -89,12 +88,6 @@ def new_env(may_be_new: bool, trace: Trace | None = None) -> ShapeEnv:
     if trace is not None:
         env.trace = weakref.ref(trace)
     return env
-
-
-def wants_symbol(error: Exception) -> bool:
-    """Whether an operation has failed since it gives a number, or sizes, that are known only when the graph runs."""
-    breaks = (errors.DataDependentValue, errors.DynamicOutputShape)
-    return isinstance(error, Unsupported) and isinstance(error.brk, breaks)
 
 
 def sizes_of(operand: FakeOperand) -> tuple[Number, ...]:
