@@ -81,7 +81,7 @@ CALL_HOOKS: list[Callable[[Space, Host, list[Value], dict[str, Value]], Value | 
 INTERCEPTS: list[Callable[[Host], Handler | None]] = []
 #: layers above may answer for host objects met for the first time: host type → (space, host, source) → Value
 REALISERS: dict[type, Callable[[Space, Host, Source], Value]] = {}
-#: layers above may take a number read from the frame for a symbol: (trace, host, source) → Value, or None
+#: a number or text read from the frame may be taken for one that varies: (trace, host, source) → Value, or None
 LITERAL_HOOKS: list[Callable[[Trace, Host, Source], Value | None]] = []
 #: layers above may decide a symbolic number or truth value, and guard that: (trace, value) → host value, or None
 DECIDERS: list[Callable[[Trace, Value], Host]] = []

@@ -69,8 +69,6 @@ class Wrapping(Space):
                 symbol = self.symbol(host, source)
                 if symbol is not None:
                     return symbol
-                if cls in REALISERS:
-                    return REALISERS[cls](self, host, source)
                 self.trace.guard(IdIs(source, host) if host is None else Equals(source, _equal(host)))
             return Constant(host, source)
         if is_immutable(cls):

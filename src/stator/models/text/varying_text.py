@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from stator.guards.guard import Equals, TypeIs
 from stator.guards.source import CallSource, DictKeySource, Source
 from stator.models.containers.selection import select
-from stator.space.protocol import REALISERS
+from stator.space.protocol import LITERAL_HOOKS
 from stator.space.value import Constant, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stator.space.host_types import HostCallable
+    from stator.space.host_types import Host, HostCallable
     from stator.space.interfaces import Trace, Writer
     from stator.space.space import Space
 
@@ -68,13 +68,12 @@ def _within(before: str, after: str) -> Callable[[str], str]:
     return lambda text: f"{before}{text}{after}"
 
 
-def existing_text(space: Space, text: str, source: Source) -> Value:
-    """A str that existed before the trace."""
-    if _varies(space.trace, text, source):
-        space.trace.guard(TypeIs(source, str))
-        return VaryingText(space, text, source)
-    space.trace.guard(Equals(source, text))
-    return Constant(text, source)
+def existing_text(trace: Trace, text: Host, source: Source) -> Value | None:
+    """A str that existed before the trace, if it varies (see protocol.LITERAL_HOOKS)."""
+    if type(text) is not str or not _varies(trace, text, source):
+        return None
+    trace.guard(TypeIs(source, str))
+    return VaryingText(trace.space, text, source)
 
 
 def _varies(trace: Trace, text: str, source: Source) -> bool:
@@ -88,4 +87,4 @@ def _varies(trace: Trace, text: str, source: Source) -> bool:
     return seen[key] is _VARIES
 
 
-REALISERS[str] = existing_text
+LITERAL_HOOKS.append(existing_text)
