@@ -87,7 +87,7 @@ class OrdinarySizes:
         self._asked.add(condition)
         (symbol,) = condition.free_symbols
         for size in operands:
-            if not isinstance(size, SymValue) or symbols_of(size.number) != {symbol}:
+            if not isinstance(size, SymValue) or size.cls is not int or symbols_of(size.number) != {symbol}:
                 continue
             numbers = [n for n in range(2, 10) if expression_of(size.number).subs(symbol, n) > 1]
             if len({condition.subs(symbol, n) for n in numbers}) == 1:
