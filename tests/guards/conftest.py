@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 
+from stator import _core
 from stator.guards.program import compile_guards
 
 Check = Callable[..., bool]
@@ -40,3 +41,11 @@ def _reference_load(source: Any, args: tuple[Any, ...], func: Any = None) -> Any
 def load(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """``load(source, args, func)``: the object there, or LookupError (the class)."""
     return request.param
+
+
+@pytest.fixture(params=[0, 10**6], ids=["shortcut", "walk"])
+def revalidation(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Programs are passed by their shortcut, or always walked."""
+    before = _core.set_revalidation_minimum(request.param)
+    yield
+    _core.set_revalidation_minimum(before)

@@ -4,13 +4,12 @@ places that docs/guards.md lists fails here."""
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any, NamedTuple
 
 import pytest
 
-from stator import _core
 from stator._core import OPERATIONS
 from stator.guards import base, intern
 from stator.guards.base import Guard
@@ -151,14 +150,6 @@ EXAMPLES: dict[type[Guard], Example] = {
     ),
     GlobalState: Example(GlobalState(state_holds, "it holds"), setting(STATE, 0, True), setting(STATE, 0, False)),
 }
-
-
-@pytest.fixture(params=[0, 10**6], ids=["shortcut", "walk"])
-def revalidation(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Programs are passed by their shortcut, or always walked."""
-    before = _core.set_revalidation_minimum(request.param)
-    yield
-    _core.set_revalidation_minimum(before)
 
 
 def each_kind(function: Callable[..., None]) -> Callable[..., None]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
 
 import pytest
 
 import stator
-from stator import _core
 from stator.guards.guard import IdIs, TypeIs, WeakIdIs, identity_guard
 from stator.guards.program import compile_guards
 from stator.guards.source import LocalSource
@@ -25,13 +23,6 @@ class Closing:
 
     def __del__(self) -> None:
         self.log.append("closed")
-
-
-@pytest.fixture
-def every_shortcut() -> Iterator[None]:
-    before = _core.set_revalidation_minimum(0)
-    yield
-    _core.set_revalidation_minimum(before)
 
 
 def test_what_programs_know_by_name_is_held() -> None:
@@ -53,7 +44,7 @@ def test_gone() -> None:
 
 
 @pytest.mark.parametrize("passes", [1, 10])
-def test_another_at_the_old_address(passes: int, every_shortcut: None) -> None:
+def test_another_at_the_old_address(passes: int, revalidation: None) -> None:
     """The shortcut writes down the addresses of arguments."""
     things = [Thing()]
     program = compile_guards([identity_guard(X, things[0]), TypeIs(X, Thing)])

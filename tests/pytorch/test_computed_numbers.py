@@ -22,6 +22,14 @@ PROGRAMS = [
 ]
 
 
+def slopes_of(run, size):
+    """What it gives for a tensor of so many rows, and the gradient."""
+    x = torch.ones(size, 3, requires_grad=True)
+    y = run(x)
+    y.sum().backward()
+    return y.detach(), x.grad
+
+
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))
 def test_sizes_that_vary_are_two_graphs(number, backend):
@@ -29,13 +37,7 @@ def test_sizes_that_vary_are_two_graphs(number, backend):
     stator.reset()
     compiled = stator.compile(program, backend=backend)
     for size in (14, 20, 30, 43, 15):
-        results = []
-        for run in (program, compiled):
-            x = torch.ones(size, 3, requires_grad=True)
-            y = run(x)
-            y.sum().backward()
-            results.append((y.detach(), x.grad))
-        torch.testing.assert_close(results[1], results[0], rtol=0, atol=0)
+        torch.testing.assert_close(slopes_of(compiled, size), slopes_of(program, size), rtol=0, atol=0)
     assert stator.stats().graphs == 2
 
 
@@ -55,13 +57,7 @@ def test_a_number_that_is_zero_or_one_now_is_not_for_ever(number, backend):
     stator.reset()
     compiled = stator.compile(program, backend=backend)
     for size in (2, 3, 4, 9, 3, 17):
-        results = []
-        for run in (program, compiled):
-            x = torch.ones(size, 3, requires_grad=True)
-            y = run(x)
-            y.sum().backward()
-            results.append((y.detach(), x.grad))
-        torch.testing.assert_close(results[1], results[0])
+        torch.testing.assert_close(slopes_of(compiled, size), slopes_of(program, size))
     assert stator.stats().graphs <= most
 
 

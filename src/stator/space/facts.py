@@ -36,10 +36,13 @@ if TYPE_CHECKING:
 __all__ = [
     *("CHANGING", "FIXED", "answer", "attribute", "constant", "expect_others", "fixed", "holds", "is_fixed", "part"),
     "plain_name",
+    "stays",
 ]
 
 #: in `Trace.region_state`: the sources, as text, of numbers that are expected to be others in later traces
 CHANGING = "changing numbers"
+
+_VARIES = object()
 
 _DESCRIPTOR = {
     "__name__": "a read-only member, set when the type is made",
@@ -125,3 +128,15 @@ def expect_others(trace: Trace, source: Source) -> None:
     Where numbers may be symbols, it is one at once, and not only when it has been seen to vary.
     """
     trace.region_state.setdefault(CHANGING, set()).add(source.expr())
+
+
+def stays(trace: Trace, what: str, key: str, found: Host) -> bool:
+    """Whether what is found under a key is what it was in all earlier traces of the same code.
+
+    Args:
+        what: the kind of things that have such keys, in a word.
+    """
+    seen = trace.region_state.setdefault(what, {})
+    if seen.setdefault(key, found) != found:
+        seen[key] = _VARIES
+    return seen[key] is not _VARIES

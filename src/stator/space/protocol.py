@@ -216,10 +216,6 @@ def _register_method(cls: type, value_class: type[Value], name: str, method: Hos
             if slot in vars(cls):
                 register(vars(cls)[slot], _comparison_adaptor(vars(cls)[slot], value_class, method, symbol))
         return
-    if name == "tp_get":
-        if "__get__" in vars(cls):
-            register(vars(cls)["__get__"], _getter_adaptor(vars(cls)["__get__"], value_class, method))
-        return
     if name.startswith("__") or not isinstance(method, types.FunctionType | staticmethod):
         return
     host_name = f"__{name[3:]}__" if name.startswith("tp_") else name
@@ -232,7 +228,8 @@ def _register_method(cls: type, value_class: type[Value], name: str, method: Hos
             host.__func__ if isinstance(host, staticmethod | classmethod) else host, _plain_adaptor(host, function)
         )
     else:
-        register(host, _method_adaptor(host, value_class, method))
+        adaptor = _getter_adaptor if name == "tp_get" else _method_adaptor
+        register(host, adaptor(host, value_class, method))
 
 
 _BY_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD

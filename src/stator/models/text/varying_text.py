@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from stator.guards.guard import Equals, TypeIs
 from stator.guards.source import CallSource, DictKeySource, Source
 from stator.models.containers.selection import select
+from stator.space import facts
 from stator.space.protocol import LITERAL_HOOKS
 from stator.space.value import Constant, Value
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from stator.space.space import Space
 
 __all__ = ["VaryingText"]
-
-_VARIES = object()
 
 
 class VaryingText(Constant):
@@ -80,11 +79,7 @@ def _varies(trace: Trace, text: str, source: Source) -> bool:
     """Whether there was other text in an earlier trace of the same code."""
     if not trace.config.automatic_dynamic or trace.dynamic is False or isinstance(source, DictKeySource):
         return False
-    seen = trace.region_state.setdefault("texts", {})
-    key = source.expr()
-    if seen.setdefault(key, text) != text:
-        seen[key] = _VARIES
-    return seen[key] is _VARIES
+    return not facts.stays(trace, "texts", source.expr(), text)
 
 
 LITERAL_HOOKS.append(existing_text)

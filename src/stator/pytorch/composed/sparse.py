@@ -84,13 +84,19 @@ def _is_untouched(tensor: TensorValue) -> bool:
     return tensor.root not in recorder.effects.rewritten and tensor not in recorder.tracked.rebound
 
 
+def _only(args: list[Value], kwargs: dict[str, Value]) -> TensorValue | None:
+    """The tensor that is the one argument."""
+    tensor = args[0].force() if len(args) == 1 and not kwargs else None
+    return tensor if isinstance(tensor, TensorValue) else None
+
+
 def _asked(name: str) -> Handler:
     function = getattr(_Base, name)
     otherwise = method_handler(function, name)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-        tensor = args[0].force() if len(args) == 1 and not kwargs else None
-        found = part(space, tensor, name) if isinstance(tensor, TensorValue) else None
+        tensor = _only(args, kwargs)
+        found = None if tensor is None else part(space, tensor, name)
         return otherwise(space, args, kwargs) if found is None else found
 
     return handler
@@ -109,8 +115,8 @@ def _is_known(tensor: TensorValue) -> bool:
 
 def _coalesced(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """`s.coalesce()`, which is `s` itself where that is coalesced."""
-    tensor = args[0].force() if len(args) == 1 and not kwargs else None
-    if not isinstance(tensor, TensorValue) or _is_known(tensor) or not tensor.fake.is_coalesced():
+    tensor = _only(args, kwargs)
+    if tensor is None or _is_known(tensor) or not tensor.fake.is_coalesced():
         return _coalesce(space, args, kwargs)
     tensor.recorder.tracked.in_order = True  # AOTAutograd would leave it out
     with internals.disable_current_modes():
@@ -123,8 +129,8 @@ def _coalesced(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Val
 
 def _is_coalesced(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """`s.is_coalesced()`."""
-    tensor = args[0].force() if len(args) == 1 and not kwargs else None
-    if isinstance(tensor, TensorValue) and not _is_known(tensor):
+    tensor = _only(args, kwargs)
+    if tensor is not None and not _is_known(tensor):
         why = "only the operation that makes the tensor tells when it runs"
         raise Unsupported(errors.UnsupportedTensorOperation("Tensor.is_coalesced", why))
     return _tells_coalesced(space, args, kwargs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING
 
 import torch
@@ -93,8 +92,7 @@ class FakeExecutor:
         the graph runs.
         """
         try:
-            with internals.EnablePythonDispatcher():
-                observed = self._observe(function, fill(args, operands), fill(kwargs, operands))
+            observed = self._observe_by_python(function, fill(args, operands), fill(kwargs, operands))
         except (Failure, Unsupported):
             return None
         observed.fallible = True
@@ -105,8 +103,8 @@ class FakeExecutor:
     ) -> OpObservation:
         """The same for a function that finds other operands, or nothing, where it has been before."""
         self.undecided = None
-        with internals.EnablePythonDispatcher() if self.shape_env is not None else contextlib.nullcontext():
-            return self._observe(function, fill(args, operands), fill(kwargs, operands))
+        observe = self._observe if self.shape_env is None else self._observe_by_python
+        return observe(function, fill(args, operands), fill(kwargs, operands))
 
     def _by_python(
         self,
@@ -125,8 +123,7 @@ class FakeExecutor:
             return None
         try:
             expected = self._numbers.run(function, args, kwargs, numbers, fill)
-            with internals.EnablePythonDispatcher():
-                observed = self._observe(function, fill(args, operands), fill(kwargs, operands))
+            observed = self._observe_by_python(function, fill(args, operands), fill(kwargs, operands))
         except (Failure, Unsupported) as e:
             self.undecided = undecided_in(e) or self.undecided
             return None
@@ -137,6 +134,10 @@ class FakeExecutor:
         observed.fallible |= expected.fallible
         observed.warned = expected.warned
         return observed
+
+    def _observe_by_python(self, function: Function, args: Args, kwargs: Kwargs) -> OpObservation:
+        with internals.EnablePythonDispatcher():
+            return self._observe(function, args, kwargs)
 
     def _observe(self, function: Function, args: Args, kwargs: Kwargs) -> OpObservation:
         if any(type(arg) is torch.dtype and arg in _QUANTIZED for arg in (*args, *kwargs.values())):

@@ -14,7 +14,7 @@ from stator.pytorch.shapes import marks
 from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
 from stator.pytorch.tensors.classes import is_wrapper
 from stator.pytorch.traced import Dims
-from stator.space.facts import CHANGING
+from stator.space.facts import CHANGING, stays
 from stator.space.signals import Restart
 
 if TYPE_CHECKING:
@@ -158,20 +158,12 @@ def is_fixed(trace: Trace, source: Source) -> bool:
 def contents_stay(trace: Trace, value: TracedTensor) -> bool:
     """Whether an existing tensor held the same numbers in all earlier traces of the same code."""
     assert value.source is not None
-    seen = trace.region_state.setdefault("contents", {})
-    numbers = value.host.tolist()
-    key = value.source.expr()
-    if seen.setdefault(key, numbers) != numbers:
-        seen[key] = _VARIES
-    return seen[key] is not _VARIES
+    return stays(trace, "contents", value.source.expr(), value.host.tolist())
 
 
 def outcome_stays(trace: Trace, condition: str, outcome: Host) -> bool:
     """Whether what a condition gives is what it gave in all earlier traces of the same code."""
-    seen = trace.region_state.setdefault("outcomes", {})
-    if seen.setdefault(condition, outcome) != outcome:
-        seen[condition] = _VARIES
-    return seen[condition] is not _VARIES
+    return stays(trace, "outcomes", condition, outcome)
 
 
 def number_varies(trace: Trace, host: int | float, source: Source) -> bool:

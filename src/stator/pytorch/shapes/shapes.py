@@ -222,16 +222,21 @@ class Shapes:
         self._contexts[id(value)] = context
         return value
 
+    def box(self, source: Source, number: float) -> TensorValue:
+        """A float as an input that is a tensor: of plain floats backends make constants."""
+        made = TensorValue(self.recorder, torch.Tensor, None)
+        made.source = CallSource(boxed, source, "torch.tensor")
+        made.host = boxed(number)
+        made.meta = self.recorder.fakes.describe(made.host)
+        return made
+
     def boxed(self, value: SymValue) -> TensorValue:
-        """A symbolic float as an input that is a tensor: of plain floats backends make constants."""
+        """An existing symbolic float in a tensor."""
         assert value.source is not None
         known = self._boxes.get(value)
         if known is not None:
             return known
-        made = TensorValue(self.recorder, torch.Tensor, None)
-        made.source = CallSource(boxed, value.source, "torch.tensor")
-        made.host = boxed(value.number.node.hint)
-        made.meta = self.recorder.fakes.describe(made.host)
+        made = self.box(value.source, value.number.node.hint)
         self._contexts[id(made)] = self._contexts[id(value)]
         self._origins[id(made)] = self._contexts[id(value)].tensor_source
         self._boxes[value] = made

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.guards.source import CallSource
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.fake.metadata import hint_of
-from stator.pytorch.shapes.assumed import boxed
 from stator.pytorch.shapes.computed import computed_number, made_again
 from stator.pytorch.shapes.symbols import SymValue, compute
 from stator.pytorch.tensors.known import contents
@@ -169,18 +167,12 @@ def tensor_of_float(space: Space, call: Call) -> Call | None:
     return again
 
 
-def _boxed(recorder: Recorder, value: Value) -> TensorValue | None:
+def _boxed(recorder: Recorder, value: Any) -> TensorValue | None:
     """The number in a tensor that is made before the graph runs; None where only the graph can tell it."""
     if value.source is not None:
         return recorder.shapes.boxed(value)
     number = made_again(recorder, value)
-    if number is None:
-        return None
-    made = TensorValue(recorder, torch.Tensor, None)
-    made.source = CallSource(boxed, number, "torch.tensor")
-    made.host = boxed(hint_of(value.fake))  # type: ignore[attr-defined]
-    made.meta = recorder.fakes.describe(made.host)
-    return made
+    return None if number is None else recorder.shapes.box(number, hint_of(value.fake))
 
 
 def _multiplied(recorder: Recorder, value: Any) -> Any:
