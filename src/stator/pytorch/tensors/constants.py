@@ -41,19 +41,28 @@ _COMPILING = frozenset(
     }
 )
 
-_CUDA: tuple[str, ...] = ("is_available", "device_count", "is_bf16_supported", "is_initialized", "current_device")
-_CUDA += ("_is_compiled", "get_device_capability", "get_device_name", "is_current_stream_capturing")
-#: Python functions that are run for real: they look at the machine or at the process
-_FOR_REAL = frozenset(
+_CUDA: tuple[str, ...] = ("is_available", "device_count", "is_bf16_supported", "_is_compiled", "get_arch_list")
+_CUDA += ("get_device_capability", "get_device_name", "get_device_properties")
+#: Python functions that are run for real: they look at the machine, which stays as it is
+_OF_THE_MACHINE = frozenset(
     {
         *(("torch.cuda", name) for name in _CUDA),
         ("torch.xpu", "is_available"),
         ("torch.mps", "is_available"),
         ("torch.backends.mps", "is_available"),
         ("torch.distributed", "is_available"),
-        ("torch.distributed.distributed_c10d", "is_initialized"),
         ("torch.accelerator", "current_accelerator"),
+        ("torch.accelerator", "device_count"),
         ("torch.accelerator", "is_available"),
+    }
+)
+#: those that look at the process or the thread, which the program changes: what they answer is guarded
+_OF_THE_PROCESS = frozenset(
+    {
+        *(("torch.cuda", name) for name in ("current_device", "is_initialized")),
+        ("torch.cuda.graphs", "is_current_stream_capturing"),
+        ("torch.accelerator", "current_device_index"),
+        ("torch.distributed.distributed_c10d", "is_initialized"),
     }
 )
 
@@ -100,7 +109,9 @@ def intercept_constant(host: Host) -> Handler | None:
     answer = _ANSWERS.get(key)
     if answer is not None:
         return _answer(answer)
-    return _for_real(host) if key in _FOR_REAL else None
+    if key in _OF_THE_PROCESS:
+        return _reader(host, guarded=False)
+    return _for_real(host) if key in _OF_THE_MACHINE else None
 
 
 def install() -> None:
