@@ -322,6 +322,9 @@ def finished_frame(
 def set_revalidation_minimum(operations: int, /) -> int:
     """Programs of fewer operations are walked at each call; returns what was set before."""
 
+def calls_begun() -> int:
+    """How many calls of compiled callables have begun."""
+
 def set_force_eager(force: bool, /) -> bool:
     """Compiled callables run what they wrap as it is; returns what was set before."""
 

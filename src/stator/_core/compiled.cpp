@@ -87,6 +87,7 @@ PyObject* compiled_vectorcall(PyObject* object, PyObject* const* args, size_t na
     if (is_forced_eager() || another_tracer_is_active()) {
         return PyObject_Vectorcall(as_compiled(object)->function, args, nargsf, kwnames);
     }
+    state.calls_begun++;
     PyObject* result = nullptr;
     switch (call_directly(as_compiled(object), args, PyVectorcall_NARGS(nargsf), kwnames, &result)) {
         case Outcome::kHit:

@@ -104,6 +104,8 @@ PyMethodDef functions[] = {
      "The policy of a code object"},
     {"current_region", current_region, METH_NOARGS,
      "The region this thread is in, or None"},
+    {"calls_begun", [](PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(state.calls_begun); }, METH_NOARGS,
+     "How many calls of compiled callables have begun"},
     {"hook_installed", get_hook_installed, METH_NOARGS,
      "Is the frame hook installed now?"},
     {"runs_its_code", [](PyObject*, PyObject* function) {

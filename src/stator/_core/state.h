@@ -48,6 +48,7 @@ struct State {
     PyObject* stance_namespace = nullptr;      // watch_stance(): a module's globals, in which torch keeps its stance
     PyObject* stance_reader = nullptr;         // says whether that stance is to run everything eagerly
     uint64_t stance_version = 0;               // the namespace's when the reader was asked
+    unsigned long long calls_begun = 0;        // of compiled callables, by whoever calls one
     Overrides overrides;                       // set_overrides()
     bool strict = false;                       // re-check every decision with the reference program
 };

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.autograd.forward_ad import exit_dual_level
 
+from stator._core import calls_begun
 from stator.pytorch import internals
 from stator.pytorch.graph.undo import Recovery, recovery
 from stator.pytorch.state import global_state
@@ -26,7 +28,18 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Writer
     from stator.space.value import Value
 
-__all__ = ["CompiledGraph", "leaving_state_alone", "lending", "with_zeros", "without_last", "without_overrides"]
+__all__ = [
+    "CompiledGraph",
+    "beginning_steps",
+    "leaving_state_alone",
+    "lending",
+    "with_zeros",
+    "without_last",
+    "without_overrides",
+]
+
+#: torch's CUDA graphs, which a backend imports when it first makes one
+_CUDA_GRAPHS = "torch._inductor.cudagraph_trees"
 
 
 class CompiledGraph:
@@ -167,3 +180,29 @@ def leaving_state_alone(compiled: Function) -> Function:
             raise
 
     return run
+
+
+class _Steps:
+    """How many calls of compiled functions had begun when the last step did."""
+
+    begun = 0
+
+
+def beginning_steps(compiled: Function) -> Function:
+    """The compiled graph, which begins a step of CUDA graphs if it is the first that runs in its call.
+
+    With `mode="reduce-overhead"` Inductor records the kernels of a graph once and replays them, in the same memory each
+    time. What an earlier step has given may be overwritten in the next; within one, results of other graphs are kept.
+    Where a step begins it learns from a number of torch's tracer, the generation, which grows with each call of a
+    compiled function. If it stayed, all calls would be one step, in which nothing is replayed.
+    """
+    trees: Any = sys.modules.get(_CUDA_GRAPHS)
+    return compiled if trees is None else partial(_in_step, compiled, trees.GenerationTracker)
+
+
+def _in_step(compiled: Function, tracker: Host, /, *inputs: object) -> object:
+    begun = calls_begun()
+    if begun != _Steps.begun:
+        _Steps.begun = begun
+        tracker.generation += 1
+    return compiled(*inputs)

@@ -18,6 +18,7 @@ import torch
 
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate
+from stator.guards.source import AttrSource, DictItemSource
 from stator.host.collector import running
 from stator.pytorch import internals
 from stator.pytorch.graph.tracing_context import Context, name_later
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     import torch.fx
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+    from stator.guards.source import Source
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import TracedValue
 
@@ -57,7 +59,7 @@ def in_context(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Traced
             name_later(value.node, shapes.origin_maker(value))
             if value.host is not None and isinstance(value.host, torch.Tensor):
                 context.about(value.host, shapes.context_maker(value))
-                value.node.meta["tensor_dict"] = _marks(value.host)
+                value.node.meta["tensor_dict"] = _marks(value.host, value.source)
         _forget_equal_objects(inputs)
         try:
             with context.at_work(), internals.compile_context(internals.CompileContext(compile_id)), running():
@@ -94,12 +96,17 @@ def _as_for_backends(env: ShapeEnv) -> Iterator[None]:
         env.cleanup()  # as torch does at the end of a trace: stacks that it has noted
 
 
-def _marks(tensor: torch.Tensor) -> dict[str, object]:
-    """What a graph input's tensor carries for the backend: parameters stay where they are from call to call."""
+def _marks(tensor: torch.Tensor, source: Source | None) -> dict[str, object]:
+    """What a graph input's tensor carries for the backend: parameters and buffers stay where they are in each call."""
     marked = getattr(tensor, "_dynamo_static_input_type", None)
-    if marked is None and isinstance(tensor, torch.nn.Parameter):
+    if marked is None and (isinstance(tensor, torch.nn.Parameter) or _is_buffer(source)):
         marked = "unguarded"
     return {} if marked is None else {"_dynamo_static_input_type": marked}
+
+
+def _is_buffer(source: Source | None) -> bool:
+    base = source.base if isinstance(source, DictItemSource) else None
+    return isinstance(base, AttrSource) and base.name == "_buffers"
 
 
 def backend_guards(recorder: Recorder, context: Context) -> list[Guard]:

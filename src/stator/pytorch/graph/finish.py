@@ -12,6 +12,7 @@ from stator.pytorch import internals
 from stator.pytorch.graph.backend_call import call_backend
 from stator.pytorch.graph.compiled_graph import (
     CompiledGraph,
+    beginning_steps,
     leaving_state_alone,
     lending,
     with_zeros,
@@ -66,6 +67,7 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     acting = effects.acting if effects.exposed else effects.acting | effects.writing
     located = Located(gm, showing, acting, effects.asserting) if compiled == gm.forward else None
     if compiled != gm.forward:
+        compiled = beginning_steps(compiled)
         compiled = counting_writes(compiled, recorder, inputs, outputs)
         compiled = with_zeros(compiled, outputs)
     if recorder.tracked.lent:
