@@ -471,6 +471,12 @@ LATER = {
     "aot_function": Name(
         "torch._functorch.aot_autograd.aot_function", FUNCTION, "whether a backward pass can be traced", takes=2
     ),
+    "triton_kernels": Name(
+        "torch._higher_order_ops.triton_kernel_wrap",
+        MODULE,
+        "launches of Triton kernels as operations of a graph",
+        has=("get_mutated_tensors", "kernel_side_table", "triton_kernel_wrapper_mutation"),
+    ),
     "refs": Name("torch._refs", MODULE, "`torch.tensor` of what is known", has=("tensor",)),
     "numpy": Name("torch._numpy", MODULE, "NumPy's functions on tensors", has=("ndarray",)),
     "LocalSource": Name(

@@ -26,7 +26,7 @@ _PARTS = {
     "composed": ("masked", "nested", "quantized", "sparse"),
     "distributed": ("awaited", "calls", "collectives", "functional", "groups", "meshes", "options", "work"),
     "fake": ("data_readers",),
-    "higher_order": ("branches", "functorch", "higher_order", "vmap"),
+    "higher_order": ("branches", "functorch", "higher_order", "triton_kernels", "vmap"),
     "modules": ("module_hooks", "naming", "optim", "recurrent", "scripted"),
     "ranks": ("listener",),
     "sequences": ("calls",),
