@@ -52,7 +52,7 @@ EXCEPTIONS = {
     "pytorch/tensors/attributes.py: version": "one made in inference mode breaks; TensorMatch tells it from others",
     "pytorch/modules/lazy.py: _infer_parameters": "a lazy module is initialised before the trace that guards it begins",
     "pytorch/numpy/array_value.py: _existing": "from_host has guarded it",
-    "pytorch/graph/contract.py: in_context": _TENSOR,
+    "pytorch/backend_call/contract.py: in_context": _TENSOR,
     "pytorch/shapes/dynamism.py: _note": _VARYING,
     "pytorch/shapes/dynamism.py: dims": _TENSOR,
     "pytorch/shapes/dynamism.py: contents_stay": "compared between traces only",

@@ -338,3 +338,24 @@ def test_check_ranks(monkeypatch):
     assert not checked
     graphs_of(add, [*TYPES[:2], *TYPES[:2]], check_ranks=True)
     assert len(checked) == 2  # and none for a call that an entry fits
+
+
+def test_optimize_ddp():
+    """A graph goes to the backend whole, and not in pieces of one Linear each."""
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        counts = []
+        for split in (True, False):
+            backend = CountingBackend()
+            compiled = stator.compile(
+                DistributedDataParallel(model, bucket_cap_mb=1e-6), backend=backend, options={"optimize_ddp": split}
+            )
+            compiled(torch.ones(2, 4))
+            counts.append(len(backend.graphs))
+    finally:
+        dist.destroy_process_group()
+    assert counts == [2, 1]

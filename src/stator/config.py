@@ -93,6 +93,11 @@ class Config:
         "Make `backward()` and `torch.autograd.grad` operations of the graph, where all that gradients go through was "
         "recorded in it and nobody sees them on their way; otherwise they break the graph (see docs/gradients.md).",
     )
+    optimize_ddp: bool = _option(
+        True,
+        "In the forward pass of a DistributedDataParallel, hand graphs to the backend in pieces with a bucket of"
+        " parameters each, so that gradients are sent while others are computed.",
+    )
     trace_step_limit: int = _option(
         500_000, "Instructions one trace may execute before the frame is given up and runs eagerly.", minimum=1
     )

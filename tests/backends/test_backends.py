@@ -97,7 +97,7 @@ def test_what_a_backend_is_handed() -> None:
     placeholders = [n for n in gm.graph.nodes if n.op == "placeholder"]
     assert [n.meta["example_value"].shape for n in placeholders] == [i.shape for i in inputs]
     marks = {i for n, i in zip(placeholders, inputs) if n.meta["tensor_dict"]}
-    assert marks == set(net.parameters())
+    assert marks == {*net.parameters(), *net.buffers()}
 
 
 def test_a_failing_backend_is_named() -> None:

@@ -51,8 +51,7 @@ def _of_module(module_name: str, module: Any, options: Options) -> dict[str, Any
         value = getattr(module, name, row.default)
         differs = value != row.default
         if isinstance(row, Honoured) and (differs or _has_been_set(module, name, row)):
-            # A limit is any number for torch: with none at all, nothing is compiled again.
-            changes[row.option] = max(value, 1) if type(value) is int else type(row.default)(value)
+            changes[row.option] = row.of(value)
         instead = row.but if isinstance(row, Honoured) else row.instead
         if differs and instead:
             warn_once(f"{module_name}.{name} = {value!r} is not honoured by Stator: {instead}")

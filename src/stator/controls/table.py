@@ -24,6 +24,7 @@ class Honoured:
         variable: what sets it in the environment.
         parse: the value that the text of the variable stands for.
         but: what Stator does otherwise, which is said once.
+        convert: makes Stator's value of torch's; without, it is made one of the default's type.
         restored: options that torch's own code sets and puts back together with this one. While they are as untouched
             as torch can tell, somebody has set this one where torch can tell that, be it to torch's default, which is
             not Stator's.
@@ -35,6 +36,14 @@ class Honoured:
     parse: Callable[[str], Any] = lambda text: text == "1"
     but: str = ""
     restored: tuple[str, ...] = ()
+    convert: Callable[[Any], Any] | None = None
+
+    def of(self, value: Any) -> Any:
+        """Stator's value for this one of torch's."""
+        if self.convert is not None:
+            return self.convert(value)
+        # A limit is any number for torch: with none at all, nothing is compiled again.
+        return max(value, 1) if type(value) is int else type(self.default)(value)
 
     def __str__(self) -> str:
         where = " where it has been set" if self.restored else ""
@@ -79,6 +88,8 @@ _HONOURED = {
     "error_on_recompile": Honoured("error_on_recompile", False),
     "fail_on_cache_limit_hit": Honoured("fail_on_recompile_limit_hit", False),
     "fail_on_recompile_limit_hit": Honoured("fail_on_recompile_limit_hit", False),
+    # The other modes of torch's are for a DDP that communicates in Python.
+    "optimize_ddp": Honoured("optimize_ddp", True, convert=lambda mode: mode is True or mode == "ddp_optimizer"),
     "recompile_limit": Honoured("recompile_limit", 8),
     "specialize_float": Honoured("specialize_float", False),
     "specialize_int": Honoured("specialize_int", False),
@@ -157,7 +168,7 @@ _BY_REASON = {
         automatic_dynamic_local_pgo automatic_dynamic_remote_pgo cudagraph_backend_keep_input_mutation
         cudagraph_backend_support_input_mutation enable_aot_compile fake_tensor_cache_crosscheck_enabled
         fake_tensor_cache_enabled force_unspec_int_unbacked_size_like_on_torchrec_kjt
-        install_free_tensors_for_export log_file_name optimize_ddp optimize_ddp_lazy_compile
+        install_free_tensors_for_export log_file_name optimize_ddp_lazy_compile
         record_runtime_overhead same_two_models_use_fp64
         """,
     "it is for reports and debugging of Dynamo": """

@@ -448,6 +448,10 @@ LATER = {
     ),
     "ddp_forward": Name("torch.nn.parallel.DistributedDataParallel.forward", FUNCTION, "DDP around its module"),
     "ddp_run": Name("torch.nn.parallel.DistributedDataParallel._run_ddp_forward", FUNCTION, "DDP around its module"),
+    "active_ddp": Name(
+        "torch.nn.parallel.DistributedDataParallel._get_active_ddp_module", FUNCTION, "whose forward pass runs", takes=0
+    ),
+    "first_bucket": Name("torch.distributed._DEFAULT_FIRST_BUCKET_BYTES", OBJECT, "how much DDP sends first"),
     "ddp_inside": Name("torch.nn.parallel.DistributedDataParallel._inside_ddp_forward", FUNCTION, "one of DDP's steps"),
     "ddp_before": Name(
         "torch.nn.parallel.DistributedDataParallel._pre_forward", FUNCTION, "one of DDP's steps", has=("__code__",)

@@ -1,1 +1,1 @@
-"""The FX graph: recording, cleaning, the backend's contract, and what is done when it fails."""
+"""The FX graph: recording, cleaning, and what is done when it fails."""

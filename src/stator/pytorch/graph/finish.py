@@ -9,7 +9,7 @@ import torch.fx
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.graph.backend_call import call_backend
+from stator.pytorch.backend_call.call import call_backend
 from stator.pytorch.graph.compiled_graph import (
     CompiledGraph,
     beginning_steps,

@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 
@@ -21,7 +21,7 @@ from stator.guards.guard import Predicate
 from stator.guards.source import AttrSource, DictItemSource
 from stator.host.collector import running
 from stator.pytorch import internals
-from stator.pytorch.graph.tracing_context import Context, name_later
+from stator.pytorch.backend_call.tracing_context import Context, name_later
 from stator.pytorch.shapes.unbacked import new_env
 from stator.pytorch.tensors.classes import holds_opaque
 from stator.pytorch.tensors.lowering import OPAQUE
@@ -34,14 +34,21 @@ if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import TracedValue
 
-__all__ = ["backend_guards", "dispatching_as_before", "in_context"]
+__all__ = ["Inputs", "backend_guards", "dispatching_as_before", "in_context"]
 
+#: the inputs of a graph, each a node with what it stands for
+Inputs: TypeAlias = "list[tuple[torch.fx.Node, TracedValue]]"
 _frames = itertools.count()
 
 
 @contextlib.contextmanager
-def in_context(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue]) -> Iterator[Context]:
-    """The environment of a backend's call. Yields the TracingContext."""
+def in_context(recorder: Recorder, gm: torch.fx.GraphModule, inputs: Inputs) -> Iterator[Context]:
+    """The environment of a backend's call. Yields the TracingContext.
+
+    Args:
+        inputs: each input of the graph: its node, and the value that it stands for. One that is no input of the trace
+            is what an earlier piece of its graph has computed.
+    """
     shapes = recorder.shapes
     compile_id = internals.CompileId(frame_id=next(_frames), frame_compile_id=0)
     gm.meta["dynamo_compile_id"] = compile_id
@@ -55,11 +62,14 @@ def in_context(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Traced
         context = Context((lambda: shapes.env) if shapes.begun else env)
         if shapes.begun:
             env()  # it is in use, and has the settings of a backend from the start
-        for value in inputs:
-            name_later(value.node, shapes.origin_maker(value))
+        for node, value in inputs:
+            if value.node.op != "placeholder":
+                internals.note_origin(node, None)
+                continue
+            name_later(node, shapes.origin_maker(value))
             if value.host is not None and isinstance(value.host, torch.Tensor):
                 context.about(value.host, shapes.context_maker(value))
-                value.node.meta["tensor_dict"] = _marks(value.host, value.source)
+                node.meta["tensor_dict"] = _marks(value.host, value.source)
         _forget_equal_objects(inputs)
         try:
             with context.at_work(), internals.compile_context(internals.CompileContext(compile_id)), running():
@@ -69,12 +79,12 @@ def in_context(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Traced
             context.outlive(functools.partial(new_env, shapes.may_be_new))
 
 
-def _forget_equal_objects(inputs: list[TracedValue]) -> None:
+def _forget_equal_objects(inputs: Inputs) -> None:
     """torch remembers how results of wrappers are placed, with the opaque object (a mesh) that it has met first.
 
     AOTAutograd finds no other than those of the graph's inputs, and puts stand-ins for them, equal ones, into wrappers.
     """
-    if any(value.cls in OPAQUE or holds_opaque(value.cls) for value in inputs):
+    if any(value.cls in OPAQUE or holds_opaque(value.cls) for _, value in inputs):
         internals.forget_placements()
 
 

@@ -7,8 +7,8 @@ import traceback
 from typing import TYPE_CHECKING
 
 from stator.errors import BackendError, StatorError
-from stator.pytorch.graph.contract import backend_guards, dispatching_as_before, in_context
-from stator.pytorch.graph.graph_module import sources_go_with
+from stator.pytorch.backend_call.compiled import compiled_under_contract, example_of
+from stator.pytorch.backend_call.contract import backend_guards, dispatching_as_before
 from stator.pytorch.graph.memory import memory_guard, must_run_in_order, separate_from_bytes
 from stator.pytorch.graph.node_meta import NodeMeta
 from stator.pytorch.shapes.assertions import insert_asserts
@@ -21,7 +21,6 @@ from stator.report.stats import STATS
 if TYPE_CHECKING:
     import torch.fx
 
-    from stator.pytorch.graph.tracing_context import Context
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import TracedValue
     from stator.pytorch.types import Function
@@ -31,26 +30,6 @@ __all__ = ["call_backend"]
 #: what autograd says of `y = x.exp(); y.add_(1)` in a backward pass. AOTAutograd traces that of every result together
 #: with the graph; in eager execution nobody may ever ask for it. So the graph runs as recorded.
 _OVERWRITTEN = "one of the variables needed for gradient computation has been modified by an inplace operation"
-
-
-def _compiled_in_context(
-    recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue], backend: Function, examples: list[object]
-) -> tuple[Function, Context]:
-    """What the backend makes of the graph, and the TracingContext it was called in."""
-    recorder.shapes.offer_floats()
-    try:
-        try:
-            with sources_go_with(gm), in_context(recorder, gm, inputs) as context:
-                return backend(gm, examples), context
-        except Exception as e:
-            if type(e).__name__ != "TensorifyScalarRestartAnalysis":
-                raise
-            recorder.shapes.need_floats()
-        # AOTAutograd has tried with the elements of tensors as symbols, and has noted that it must do without them.
-        with sources_go_with(gm), in_context(recorder, gm, inputs) as context:
-            return backend(gm, examples), context
-    finally:
-        recorder.shapes.forget_floats()
 
 
 def lie_apart(recorder: Recorder, inputs: list[TracedValue]) -> bool:
@@ -66,20 +45,20 @@ def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Trac
     """Hand the graph to the backend in the global state of the start, and check what comes back."""
     look_ahead(recorder)
     backend, name = recorder.trace.compile_region.backend, _name(recorder)
-    examples = [_example(value) for value in inputs]
     separate_from_bytes(recorder, inputs)
     started = time.perf_counter()
     EVENTS.calling(name)
     with dispatching_as_before():
         try:
             if recorder.keeps_order:
-                compiled = backend(gm, examples)
+                compiled = backend(gm, [example_of(value) for value in inputs])
             elif must_run_in_order(recorder, inputs) or not lie_apart(recorder, inputs):
                 return gm.forward
             else:
                 insert_asserts(recorder, gm)
-                compiled, context = _compiled_in_context(recorder, gm, inputs, backend, examples)
-                recorder.extra_guards += backend_guards(recorder, context)
+                compiled, contexts = compiled_under_contract(recorder, gm, inputs, backend)
+                for context in contexts:
+                    recorder.extra_guards += backend_guards(recorder, context)
         except StatorError:
             raise
         except Exception as e:
@@ -107,11 +86,6 @@ def _name(recorder: Recorder) -> str:
     """The backend's name, as the program has it."""
     asked: object = recorder.trace.compile_region.asked[0]
     return asked if isinstance(asked, str) else str(getattr(asked, "__name__", type(asked).__name__))
-
-
-def _example(value: TracedValue) -> object:
-    """What the backend is shown for an input."""
-    return value.fake if value.host is None else value.host
 
 
 def _release_examples(gm: torch.fx.GraphModule, *, show: bool) -> None:

@@ -1,0 +1,67 @@
+"""A graph as the backend is given it: whole or in pieces, with examples of the inputs, each in its TracingContext."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator.pytorch.backend_call.contract import Inputs, in_context
+from stator.pytorch.backend_call.pieces import compiled_in_pieces, pieces_of
+from stator.pytorch.graph.graph_module import sources_go_with
+from stator.pytorch.tensors.tensor import TensorValue
+
+if TYPE_CHECKING:
+    import torch.fx
+
+    from stator.pytorch.backend_call.tracing_context import Context
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import TracedValue
+    from stator.pytorch.types import Function
+
+__all__ = ["compiled_under_contract", "example_of"]
+
+
+def compiled_under_contract(
+    recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue], backend: Function
+) -> tuple[Function, list[Context]]:
+    """What the backend makes of the graph, and the TracingContexts it was called in: one for each piece.
+
+    AOTAutograd may try with the elements of tensors as symbols, and begin again.
+    """
+    recorder.shapes.offer_floats()
+    try:
+        try:
+            return _compiled(recorder, gm, inputs, backend)
+        except Exception as e:
+            if type(e).__name__ != "TensorifyScalarRestartAnalysis":
+                raise
+            recorder.shapes.need_floats()
+        # It has noted that it must do without them.
+        return _compiled(recorder, gm, inputs, backend)
+    finally:
+        recorder.shapes.forget_floats()
+
+
+def _compiled(
+    recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue], backend: Function
+) -> tuple[Function, list[Context]]:
+    contexts: list[Context] = []
+
+    def compiled(part: torch.fx.GraphModule, given: Inputs) -> Function:
+        with sources_go_with(gm), in_context(recorder, part, given) as context:
+            contexts.append(context)
+            made: Function = backend(part, [example_of(value, context) for _, value in given])
+            return made
+
+    pieces = pieces_of(recorder, gm, inputs)
+    if not pieces:
+        return compiled(gm, [(value.node, value) for value in inputs]), contexts
+    return compiled_in_pieces(gm, pieces, lambda piece: compiled(piece.gm, piece.inputs)), contexts
+
+
+def example_of(value: TracedValue, context: Context | None = None) -> object:
+    """What the backend is shown for an input; in its own mode, if an earlier piece computes it."""
+    if context is None or value.node.op == "placeholder" or not isinstance(value, TensorValue):
+        return value.fake if value.host is None else value.host
+    assert value.meta is not None
+    with context.fake_mode:
+        return value.meta.make()

@@ -1,0 +1,94 @@
+"""A graph in pieces: each is compiled by itself, and one runs after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import torch
+import torch.fx
+
+from stator.pytorch.backend_call.buckets import bounds, buckets_of
+from stator.pytorch.backend_call.cuts import Cuts
+from stator.pytorch.graph.graph_module import graph_module
+
+if TYPE_CHECKING:
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import TracedValue
+    from stator.pytorch.types import Function, GraphValue
+
+__all__ = ["Piece", "compiled_in_pieces", "pieces_of"]
+
+#: makes a function of a piece
+Compile: TypeAlias = "Callable[[Piece], Function]"
+
+
+class Piece:
+    """A part of a graph that runs as one.
+
+    Attributes:
+        gm: the module of its own graph.
+        inputs: its inputs in the order of the placeholders: each a node of its own graph with the value it stands for.
+        takes: the nodes of the whole graph that are its inputs.
+        gives: those that are its results.
+    """
+
+    def __init__(self, whole: torch.fx.GraphModule, nodes: list[torch.fx.Node], values: Any) -> None:
+        mine = set(nodes)
+        used = (node for n in nodes for node in n.all_input_nodes)
+        self.takes = list(dict.fromkeys(node for node in used if node not in mine))
+        self.gives = [node for node in nodes if any(user not in mine for user in node.users)]
+        graph = torch.fx.Graph()
+        copies = {node: _placeholder(graph, node) for node in self.takes}
+        for node in nodes:
+            copies[node] = graph.node_copy(node, copies.__getitem__)
+            copies[node].meta = node.meta
+        graph.output(tuple([copies[node] for node in self.gives]))
+        self.gm = graph_module(_with_attributes(whole, graph), graph)
+        self.inputs: list[tuple[torch.fx.Node, GraphValue]] = [(copies[node], values[node]) for node in self.takes]
+
+
+def _placeholder(graph: torch.fx.Graph, node: torch.fx.Node) -> torch.fx.Node:
+    made = graph.placeholder(node.name)
+    made.meta = node.meta
+    return made
+
+
+def _with_attributes(whole: torch.fx.GraphModule, graph: torch.fx.Graph) -> torch.nn.Module:
+    """A module with what the graph uses of the whole one: modules that it calls, and graphs."""
+    root = torch.nn.Module()
+    for node in graph.nodes:
+        if node.op in ("get_attr", "call_module"):
+            setattr(root, node.target, getattr(whole, node.target))
+    return root
+
+
+def pieces_of(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue]) -> list[Piece]:
+    """The pieces in which the graph is handed over; none: it is handed over whole."""
+    buckets = buckets_of(recorder)
+    nodes = [node for node in gm.graph.nodes if node.op not in ("placeholder", "output")]
+    begins = bounds(buckets, nodes, inputs, Cuts(recorder, nodes)) if buckets else []
+    ends = zip([0, *begins], [*begins, len(nodes)], strict=True)
+    return [Piece(gm, nodes[begin:end], recorder.nodes.values) for begin, end in ends] if begins else []
+
+
+def compiled_in_pieces(gm: torch.fx.GraphModule, pieces: list[Piece], compile_piece: Compile) -> Function:
+    """What runs the pieces as one function with the inputs and results of the whole graph."""
+    inputs = gm.graph.find_nodes(op="placeholder")
+    output = next(iter(gm.graph.find_nodes(op="output")))
+    steps = [(compile_piece(piece), piece.takes, piece.gives) for piece in pieces]
+    last_use = {node: i for i, (_, takes, _) in enumerate(steps) for node in takes}
+    over = [[node for node in takes if last_use[node] == i] for i, (_, takes, _) in enumerate(steps)]
+    results = output.args[0]
+    kept = set(output.all_input_nodes)
+
+    def run(*arguments: object) -> tuple[object, ...]:
+        known = dict(zip(inputs, arguments, strict=True))
+        for (function, takes, gives), ended in zip(steps, over, strict=True):
+            known.update(zip(gives, function(*[known[node] for node in takes]), strict=True))
+            for node in ended:  # autograd decides what lives on
+                if node not in kept:
+                    del known[node]
+        return tuple([known[node] if isinstance(node, torch.fx.Node) else node for node in results])
+
+    return run
