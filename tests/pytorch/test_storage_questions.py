@@ -53,10 +53,22 @@ def test_the_storage_and_the_address_are_results() -> None:
     assert storage.data_ptr() == y.data_ptr() and address == y[1].data_ptr() and given.data_ptr() == x.data_ptr()
 
 
-def test_a_size_that_varies_breaks() -> None:
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_size_that_varies(backend: str) -> None:
+    def program(x: Any) -> Any:
+        y = torch.cat([x, x])
+        return y, x.untyped_storage().nbytes() + y.untyped_storage().size()
+
+    compiled = stator.compile(program, backend=backend, dynamic=True, fullgraph=True)
+    for rows in (4, 5, 7):
+        assert compiled(torch.ones(rows))[1] == 12 * rows
+    assert stator.stats().graphs == 1
+
+
+def test_a_size_that_varies_apart_from_the_elements_breaks() -> None:
     compiled = stator.compile(lambda x: (x + 1, x.untyped_storage().nbytes()), backend="eager", dynamic=True)
     for rows in (4, 5, 7):
-        assert compiled(torch.ones(rows))[1] == 4 * rows
+        assert compiled(torch.ones(2 * rows)[:rows])[1] == 8 * rows
     assert stator.stats().graph_breaks
 
 

@@ -294,6 +294,9 @@ _FUNCTIONS = {
     "assert_scalar": Name(
         "torch.ops.aten._assert_scalar.default", FUNCTION, "a condition on a number in a tensor", has=("_schema",)
     ),
+    "resize_storage": Name(
+        "torch.ops.inductor.resize_storage_bytes_.default", FUNCTION, "the size of a storage", has=("_schema",)
+    ),
     "is_all_true": Name("torch._is_all_true", FUNCTION, "a call that is modelled"),
     "is_any_true": Name("torch._is_any_true", FUNCTION, "a call that is modelled"),
     "NodeBase": Name(

@@ -13,6 +13,7 @@ from torch.autograd.forward_ad import exit_dual_level
 from stator._core import calls_begun
 from stator.pytorch import internals
 from stator.pytorch.graph.undo import Recovery, recovery
+from stator.pytorch.objects.resizing import Resizes
 from stator.pytorch.state import global_state
 from stator.pytorch.tensors.classes import is_traceable, overrides_functions
 from stator.pytorch.tensors.tensor import tensors_among
@@ -33,6 +34,8 @@ __all__ = [
     "beginning_steps",
     "leaving_state_alone",
     "lending",
+    "resizing",
+    "take_out_resizes",
     "with_zeros",
     "without_last",
     "without_overrides",
@@ -88,6 +91,16 @@ def without_last(compiled: Function, count: int) -> Function:
         return compiled(*args)[:-count]
 
     return run
+
+
+def take_out_resizes(recorder: Recorder, gm: torch.fx.GraphModule) -> None:
+    """Leave to `resizing` what the graph does to storages."""
+    recorder.trace.extension(Resizes).take_out(gm)
+
+
+def resizing(compiled: Function, recorder: Recorder, inputs: list[TracedValue], outputs: list[Value]) -> Function:
+    """The compiled graph, and what is done to storages before and after it."""
+    return recorder.trace.extension(Resizes).around(compiled, inputs, outputs)
 
 
 def lending(compiled: Function, leaves: list[int], plain: list[int]) -> Function:

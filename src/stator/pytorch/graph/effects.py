@@ -91,6 +91,12 @@ class GraphEffects:
         if operation.function is internals.assert_scalar:
             self.asserting.add(node)
 
+    def drop(self, node: torch.fx.Node) -> None:
+        """A node that was noted is in the graph no more."""
+        for noted in (self.acting, self.keep):
+            noted.discard(node)
+        self.fallible.pop(node, None)
+
     def note_state(self, node: torch.fx.Node) -> None:
         """A node has been recorded that changes the global state."""
         self.keep.add(node)

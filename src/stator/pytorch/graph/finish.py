@@ -15,6 +15,8 @@ from stator.pytorch.graph.compiled_graph import (
     beginning_steps,
     leaving_state_alone,
     lending,
+    resizing,
+    take_out_resizes,
     with_zeros,
     without_last,
     without_overrides,
@@ -60,6 +62,7 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     for name, item in recorder.nodes.attributes.items():
         setattr(root, name, item)
     gm = graph_module(root, graph)
+    take_out_resizes(recorder, gm)
     sources = grouped(inputs)
     compiled = call_backend(recorder, gm, inputs)
     showing = effects.keep - effects.state_nodes - effects.asserting
@@ -70,6 +73,7 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
         compiled = beginning_steps(compiled)
         compiled = counting_writes(compiled, recorder, inputs, outputs)
         compiled = with_zeros(compiled, outputs)
+    compiled = resizing(compiled, recorder, inputs, outputs)
     if recorder.tracked.lent:
         compiled = lending(compiled, *places_of(recorder.tracked.lent, inputs))
     if unread:

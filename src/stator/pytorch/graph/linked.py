@@ -20,6 +20,7 @@ from stator.marks.functions import leaf_of
 from stator.pytorch.autograd.spent import refuse_written
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.objects.hidden_copies import Copies
+from stator.pytorch.objects.resizing import Resizes
 from stator.pytorch.tensors.latent import is_known_leaf
 from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.signals import Restart
@@ -40,9 +41,13 @@ __all__ = ["check_outputs", "registers_hooks"]
 
 
 def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
-    """Trace again up to an earlier end, if autograd would not know of these outputs what it is asked for."""
+    """Trace again up to an earlier end, if autograd would not know of these outputs what it is asked for.
+
+    Or if the graph does what no graph can.
+    """
     refuse_written(recorder)
     recorder.trace.extension(Copies).check(outputs)
+    recorder.trace.extension(Resizes).plan(outputs)
     if recorder.keeps_order:
         return
     tensors: list[TracedTensor] = [

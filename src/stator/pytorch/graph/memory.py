@@ -23,6 +23,7 @@ from stator.guards.source import ConstSource
 from stator.pytorch import internals
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.refusals import is_sparse
+from stator.pytorch.objects.resizing import Resizes
 from stator.pytorch.state import saved_hooks
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.tensor import tensors_among
@@ -75,13 +76,15 @@ def _hinders_writes(tensor: TracedTensor) -> bool:
 
 
 def _saves_other_data(recorder: Recorder, inputs: list[GraphValue]) -> bool:
-    """Whether an input that gets other data when the graph has run may be saved for the graph's backward pass.
+    """Whether a tensor that gets other data when the graph has run, or none, may be saved for its backward pass.
 
     AOTAutograd saves inputs themselves, and finds the new data there: `y = F.linear(x, w); w.data = w * 0.5`. Eager
     saves what each operation saves, here a view of the old data.
     """
     rebound = [each.first for each in recorder.tracked.rebound.values() if each.first and each.data]
     changed = [value.node for value in rebound if value in inputs]
+    resizes = recorder.trace.extension(Resizes)
+    changed += [value.node for value in resizes.last if value in resizes.short]
     seen, waiting, operations = set(changed), changed, recorder.nodes.operations
     while waiting:
         for user in waiting.pop().users.keys() - seen:

@@ -11,7 +11,7 @@ from stator.pytorch.fake.outcome import Outcome, outcome_of, versions_of
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.graph.operation import Operation
-from stator.pytorch.graph.refusals import refuse_misplaced, refuse_read, refuse_rigid, unchecked
+from stator.pytorch.graph.refusals import refuse_freed, refuse_misplaced, refuse_read, refuse_rigid, unchecked
 from stator.pytorch.shapes.ordinary import OrdinarySizes
 from stator.pytorch.state.generators import draw, drawn_from
 from stator.pytorch.tensors.failures import real_warnings
@@ -116,6 +116,7 @@ def _emit(recorder: Recorder, call: Call, operation: Operation, outcome: Outcome
     if not recorder.keeps_order:
         refuse_misplaced(call, outcome)
     written = [call.operands[index].root for index in outcome.written]  # type: ignore[attr-defined]
+    refuse_freed(recorder, call, outcome)
     recorder.tracked.refuse_hooked(written)
     recorder.tracked.refuse_rebound(written)
     args, kwargs = call.node_args()

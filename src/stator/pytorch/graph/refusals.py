@@ -11,6 +11,7 @@ from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.operator_facts import BY_NUMBER, UNCHECKED
 from stator.pytorch.fake.outcome import SequenceResult, TensorResult
+from stator.pytorch.objects.resizing import Resizes
 from stator.pytorch.tensors.opaque import make_opaque
 from stator.pytorch.tensors.reader import COMPRESSED
 from stator.pytorch.tensors.tensor import tensors_among
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from stator.pytorch.traced import TracedTensor
     from stator.pytorch.types import Function
 
-__all__ = ["is_sparse", "refuse_misplaced", "refuse_read", "refuse_rigid", "unchecked"]
+__all__ = ["is_sparse", "refuse_freed", "refuse_misplaced", "refuse_read", "refuse_rigid", "unchecked"]
 
 #: what a sparse tensor consists of
 _PARTS = frozenset({"values", "indices", "_values", "_indices", "col_indices", "row_indices"})
@@ -46,6 +47,13 @@ def refuse_read(recorder: Recorder, call: Call) -> None:
         raise _refusal(call, "the size of its result is the number of elements, which sparse fake tensors do not have")
     if name in BY_NUMBER and not recorder.keeps_order and tensors_among(call.operands[1:]):
         raise Unsupported(errors.DataDependentValue(describe_callable(call.function)))
+
+
+def refuse_freed(recorder: Recorder, call: Call, outcome: Outcome) -> None:
+    """No operation reads or writes where there is no memory any more."""
+    resizes = recorder.trace.extension(Resizes)
+    if resizes.short:
+        resizes.refuse_short(call, outcome)
 
 
 def refuse_rigid(call: Call) -> None:

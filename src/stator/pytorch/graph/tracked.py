@@ -102,11 +102,11 @@ class TrackedTensors:
             meta = self.fakes.describe(value._fake)
             self.in_order |= meta is not value.meta and _has_grown(value._fake, value.meta)
             if meta is not value.meta and value.host is not None:
-                self._restructure(value)
+                self.restructure(value)
             value.meta = meta
 
-    def _restructure(self, value: TracedTensor) -> None:
-        """The metadata of an existing tensor has changed: that of others in its memory may have, unseen."""
+    def restructure(self, value: TracedTensor) -> None:
+        """The metadata of an existing tensor, or its storage, has changed: that of others in there may have, unseen."""
         storage = storage_of(value.host)
         self.restructured.setdefault(storage, value)
         if any(t is not value and storage_of(t.host) == storage for t in self.existing):

@@ -25,6 +25,7 @@ from stator.models.stdlib.critical_section import CriticalSection
 from stator.pytorch import internals
 from stator.pytorch.fake.python_code import runs_no_python
 from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.objects.resizing import Resizes
 from stator.pytorch.state.random_state import restore, saved
 from stator.pytorch.tensors.classes import is_plain_class
 
@@ -152,23 +153,25 @@ def recovery(recorder: Recorder, located: Located | None, writer: Writer, *, che
 
     One that is `checked` may also turn out to have computed what the trace had ruled out.
     """
-    effects = recorder.effects
+    effects, resizes = recorder.effects, recorder.trace.extension(Resizes)
     _suit_locks(recorder)
-    if not recorder.trace.root.repeatable or effects.acts:
+    if not recorder.trace.root.repeatable or effects.acts or (checked and resizes.last):
         return _early(located, writer)
     in_order = located is not None and not located.asserts_late
-    if in_order and not effects.exposed and not effects.inert and not checked:
+    if in_order and not effects.exposed and not effects.inert and not checked and not resizes:
         return _early(located, writer)
     writes_last = located is None and recorder.writes_last  # where inputs overlap, the graph runs in its order
     if not effects.written or (writes_last and not checked):
         return Recovery(f"{writer.const(saved)}()", writer.const(restore)) if effects.random else Recovery()
-    must = checked or effects.asserting
+    must = checked or effects.asserting or resizes
     if located is None and not must and not within_limit(recorder):
         return None
     if not all(_can_be_put_back(value) for value in effects.written):
         return _early(located, writer)
-    copies = Copies(list(effects.written), effects.random)
-    tensors = [writer.const(v.host) if v.source is None else writer.source(v.source) for v in effects.written]
+    # What has had no memory has had nothing in it.
+    written = [value for value in effects.written if value not in resizes.short_before]
+    copies = Copies(written, effects.random)
+    tensors = [writer.const(v.host) if v.source is None else writer.source(v.source) for v in written]
     save = f"{writer.const(copies.save, 'copies')}({', '.join(tensors)})"
     impossible = f"{writer.const(copies.impossible, 'cannot_put_back')}({{saved}})"
     return Recovery(save, writer.const(copies.undo, "put_back"), impossible)
@@ -184,7 +187,9 @@ def _early(located: Located | None, writer: Writer) -> Recovery | None:
 def can_be_undone(recorder: Recorder) -> bool:
     """Whether all that the graph does can be taken back, so that ordinary Python may execute the frame again."""
     effects = recorder.effects
-    return not effects.acts and all(_can_be_put_back(value) for value in effects.written)
+    if effects.acts or recorder.trace.extension(Resizes):
+        return False
+    return all(_can_be_put_back(value) for value in effects.written)
 
 
 def _suit_locks(recorder: Recorder) -> None:
@@ -199,7 +204,9 @@ def _suit_locks(recorder: Recorder) -> None:
 
 def undone_for_certain(recorder: Recorder) -> bool:
     """Whether copies put back all that the graph does, also when it has run to its end."""
-    return not recorder.effects.acts and all(map(only_contents, recorder.effects.written))
+    if recorder.effects.acts or recorder.trace.extension(Resizes):
+        return False
+    return all(map(only_contents, recorder.effects.written))
 
 
 def within_limit(recorder: Recorder) -> bool:

@@ -19,6 +19,7 @@ import torch
 
 from stator import errors
 from stator.pytorch import internals
+from stator.pytorch.objects.resizing import Resizes
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.value import Unsupported
 
@@ -91,7 +92,7 @@ def hand_over(value: TensorValue, why: str) -> TensorValue:
     """What the object has been until now, as a value of its own; `why` says what is done to the object."""
     recorder = value.recorder
     inside = recorder.nodes.graph is not recorder.nodes.whole or internals.forward_level() >= 0
-    if inside or value.root in recorder.tracked.hooked:
+    if inside or value.root in recorder.tracked.hooked or value.root in recorder.trace.extension(Resizes).nodes:
         raise Unsupported(errors.UnsupportedMutation(why, "a tensor that other operations rely on"))
     before = TensorValue(recorder, value.cls, value.meta)
     before.source, before.host = value.source, value.host

@@ -4,20 +4,23 @@
     x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr()
 
 The size of an existing tensor's memory is guarded. Where memory lies is not known; that a view lies in its base's is.
+`resizing` tells what becomes of `x.untyped_storage().resize_(n)`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator import errors
 from stator.models.identity.id_ import IdValue
 from stator.pytorch import internals
-from stator.pytorch.fake.metadata import is_symbol
+from stator.pytorch.fake.metadata import is_symbol, same_numbers
+from stator.pytorch.objects.copies import fills_storage
+from stator.pytorch.objects.resizing import Resizes, bytes_needed, is_short
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
-from stator.pytorch.tensors.recording import record_method
+from stator.pytorch.tensors.recording import record_function, record_method
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space import facts
 from stator.space.protocol import register
@@ -32,6 +35,8 @@ __all__ = ["install"]
 
 
 _WHERE = "it depends on where the data lies"
+#: functions whose results may lie in the memory of something else than a tensor
+_OF_OTHERS = frozenset({"from_numpy", "as_tensor", "asarray", "frombuffer", "from_dlpack", "from_file"})
 
 
 class StorageValue(ObjectValue):
@@ -121,19 +126,45 @@ def _storage_of(space: Space, tensor: TensorValue) -> StorageValue:
     return space.trace.extension(_Storages).of.setdefault(root, StorageValue(root))
 
 
-def _bytes(space: Space, storage: StorageValue) -> int:
-    """The size of a storage, which the graph has not changed."""
+def _bytes(space: Space, storage: StorageValue) -> Value:
+    """The size of a storage, which no operation of the graph has changed unseen."""
     root = storage.tensor
+    resized = space.trace.extension(Resizes).sizes.get(root)
+    if resized is not None:
+        return resized
     if any(root in counts for counts in root.recorder.effects.writes.values()):
         raise _refusal("UntypedStorage.nbytes", "its tensor has been written, and may have another size by now")
-    if root.meta is None or root.meta.symbolic:
+    if root.meta is not None and root.meta.symbolic:
+        return _bytes_of_elements(space, root)
+    if root.meta is None:
         raise _refusal("UntypedStorage.nbytes", "its size varies")
     if root.source is not None:
-        return int(facts.answer(space, root, _bytes_of, "size of the storage"))
+        return Constant(int(facts.answer(space, root, _bytes_of, "size of the storage")))
     found = root.fake.untyped_storage().nbytes()
     if is_symbol(found):
         raise _refusal("UntypedStorage.nbytes", "its size varies")
-    return int(found)
+    return Constant(int(found))
+
+
+def _bytes_of_elements(space: Space, root: TensorValue) -> Value:
+    """The size of the storage of a tensor whose sizes are symbols, if all that lies in it are the elements."""
+    if root.source is not None:
+        fills = facts.holds(space, root, fills_storage, "fills its storage")
+    else:
+        fills = same_numbers(root.fake.untyped_storage().nbytes(), _elements(root))
+    if not fills:
+        raise _refusal("UntypedStorage.nbytes", "its size varies")
+    return _elements_of(space, root)
+
+
+def _elements_of(space: Space, root: TensorValue) -> Value:
+    """How many bytes the elements of a tensor are, as the program computes it."""
+    return space.binary("*", record_method(space, "numel", root), Constant(root.dtype.itemsize))
+
+
+def _elements(root: TensorValue) -> Any:
+    """The same as a number of torch's."""
+    return root.fake.numel() * root.dtype.itemsize
 
 
 def _bytes_of(tensor: torch.Tensor) -> int:
@@ -143,7 +174,58 @@ def _bytes_of(tensor: torch.Tensor) -> int:
 def _sized(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """A method that tells the size."""
     storage = args[0].force() if len(args) == 1 and not kwargs else None
-    return Constant(_bytes(space, storage)) if isinstance(storage, StorageValue) else None
+    return _bytes(space, storage) if isinstance(storage, StorageValue) else None
+
+
+def _resize(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`storage.resize_(size)`."""
+    storage = args[0].force() if len(args) == 2 and not kwargs else None
+    if not isinstance(storage, StorageValue):
+        return None
+    root, size = storage.tensor, args[1].force()
+    short, resizes = _is_short_at(space, root, size), space.trace.extension(Resizes)
+    if short is None or not _may_be_resized(space, root):
+        raise _refusal("UntypedStorage.resize_", "its size varies, or other tensors rely on it")
+    if root.source is not None and root not in resizes.nodes:
+        root.recorder.tracked.restructure(root)
+        if facts.answer(space, root, is_short, "is larger than its storage"):
+            resizes.short_before.add(root)
+    record_function(space, internals.resize_storage, root, size)
+    resizes.note(root, size, short)
+    return storage
+
+
+def _is_short_at(space: Space, root: TensorValue, size: Any) -> bool | None:
+    """Whether a storage of this size is too small for its tensor; None where that is not known."""
+    if size.cls is not int or not (size.constant or size.symbolic) or (size.constant and size.host < 0):
+        return None
+    needed = bytes_needed(root.fake)
+    if not is_symbol(needed) and size.constant:
+        return bool(needed > size.host)
+    if not same_numbers(needed, _elements(root)):
+        return None
+    elements = _elements_of(space, root)
+    if size.constant:
+        return space.truth(space.compare("<", size, elements))
+    return False if space.truth(space.compare("==", size, elements)) else None
+
+
+def _may_be_resized(space: Space, root: TensorValue) -> bool:
+    """Whether nothing but the tensor relies on the storage, and torch would resize it."""
+    recorder = root.recorder
+    if (
+        recorder.nodes.graph is not recorder.nodes.whole
+        or internals.forward_level() >= 0
+        or root in recorder.tracked.hooked
+    ):
+        return False
+    if root.source is not None:
+        return facts.holds(space, root, _is_resizable, "has a storage that can be resized")
+    return getattr(root.operation.function, "__name__", "") not in _OF_OTHERS  # type: ignore[union-attr]
+
+
+def _is_resizable(tensor: torch.Tensor) -> bool:
+    return bool(tensor.untyped_storage().resizable())
 
 
 def _begin(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -160,3 +242,4 @@ def install() -> None:
     for method in (base.nbytes, base.__len__):
         register(method, _sized)
     register(base.data_ptr, _begin)
+    register(base.resize_, _resize)
