@@ -220,6 +220,23 @@ def test_a_hook_is_not_called_for_other_results(chosen: int, backend: str) -> No
     torch.testing.assert_close(found[1:], [found[0]] * 2)
 
 
+@backends
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_a_hook_that_acts_is_not_called_for_other_results(chosen: int, backend: str) -> None:
+    def count(wrap: Any) -> int:
+        seen = []
+
+        def program(x: Any) -> Any:
+            y, z = x * 2, x * 3
+            y.register_hook(lambda g: seen.append(g))
+            return y.sin(), z.cos()
+
+        wrap(program)(torch.linspace(0, 1, 3, requires_grad=True))[chosen].sum().backward()
+        return len(seen)
+
+    assert count(lambda program: stator.compile(program, backend=backend)) == count(lambda program: program)
+
+
 NORMS: list[tuple[str, float]] = []
 
 

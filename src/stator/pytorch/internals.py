@@ -39,6 +39,9 @@ _OF_TENSORS = {
         "torch._C.TensorBase._post_accumulate_grad_hooks", FIELD, "the hooks on a gradient that has been accumulated"
     ),
     "use_count": Name("torch._C.TensorBase._use_count", FUNCTION, "whether autograd holds a tensor"),
+    "results_of_node": Name(
+        "torch._C._FunctionBase._input_metadata", OBJECT, "the tensors that a node of autograd's graph has made"
+    ),
     "is_view": Name("torch._C.TensorBase._is_view", FUNCTION, "whether autograd takes a tensor for a view"),
     "nested_sizes": Name("torch._C.TensorBase._nested_tensor_size", FUNCTION, "the sizes within a nested tensor"),
     "dispatch_keys": Name("torch._C._dispatch_keys", FUNCTION, "what kind of tensor it is, in one number"),

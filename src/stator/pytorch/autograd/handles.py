@@ -29,18 +29,21 @@ class TracedHook:
 
     Args:
         joint: it waits for the gradients of other tensors as well.
+        before_node: it is called before the node that has made the tensor.
     """
 
-    def __init__(self, tensor: TracedTensor, step: int, *, joint: bool = False) -> None:
+    def __init__(self, tensor: TracedTensor, step: int, *, joint: bool = False, before_node: bool = False) -> None:
         self.tensor = tensor
         self.step = step
         self.joint = joint
+        self.before_node = before_node
         #: the module that registers it when the graph runs
         self.module: Any = None
 
     def refused(self, why: str) -> Restart:
         """The graph is to end before the hook is registered."""
-        return Restart(self.step, errors.AutogradCall(describe_callable(torch.Tensor.register_hook), why))
+        name = "Node.register_prehook" if self.before_node else describe_callable(torch.Tensor.register_hook)
+        return Restart(self.step, errors.AutogradCall(name, why))
 
 
 class _OnlyMethods:

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.autograd.history import path_between
-from stator.space.protocol import register
-from stator.space.signals import Restart
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
@@ -20,13 +18,8 @@ if TYPE_CHECKING:
 
     from stator.pytorch.tensors.tensor import TensorValue
     from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
-__all__ = ["grad_fn", "has_known_node", "name_node", "node_name"]
-
-
-#: methods of nodes that only the very node of the operation can have: that of a compiled graph is of another class
-_HOOKING = ("register_hook", "register_prehook")
+__all__ = ["NodeValue", "grad_fn", "has_known_node", "name_node", "node_name", "node_now"]
 
 
 #: how nodes are called of operators that stand for a function of torch's
@@ -48,7 +41,7 @@ class NodeValue(Value):
     def reconstruct(self, writer: Writer) -> str:
         # The program may look at it, at those before it, or hook them: they must be the ones of eager execution.
         self.tensor.recorder.tracked.in_order = True
-        steps = path_between(_node(self.tensor), self.made)
+        steps = path_between(node_now(self.tensor), self.made)
         if steps is None:
             why = f"the tensor that {self.cls.__name__} has made has another history since"
             raise Unsupported(errors.AutogradCall("grad_fn", why))
@@ -60,14 +53,14 @@ def has_known_node(tensor: TensorValue) -> bool:
     nodes = tensor.recorder.trace.extension(_Nodes)
     if tensor.source is not None or tensor.meta is None or tensor in nodes.others:
         return False
-    if type(_node(tensor)).__name__.startswith(_OF_OURS):
+    if type(node_now(tensor)).__name__.startswith(_OF_OURS):
         return False
     # Written to, a view gets another node, and fake tensors get that otherwise.
     written = any(tensor.root in counts for counts in tensor.recorder.effects.writes.values())
     return not (written and internals.is_view(tensor.fake))
 
 
-def _node(tensor: TensorValue) -> Node:
+def node_now(tensor: TensorValue) -> Node:
     """The node of its fake tensor, which may wait to be written to."""
     tensor.recorder.fakes.replay()
     return tensor.fake.grad_fn
@@ -81,18 +74,14 @@ def name_node(tensor: TensorValue, name: str) -> None:
 def node_name(tensor: TensorValue) -> str | None:
     """What the class of the node of a tensor that is no leaf is called; None if that isn't known."""
     found = tensor.recorder.trace.extension(_Nodes).others.get(tensor)
-    return type(_node(tensor)).__name__ if found is None and has_known_node(tensor) else found
+    return type(node_now(tensor)).__name__ if found is None and has_known_node(tensor) else found
 
 
 def grad_fn(tensor: TensorValue) -> Value:
     """`tensor.grad_fn`, of a new tensor that is no leaf: one object as long as the tensor stays where it is."""
     nodes = tensor.recorder.trace.extension(_Nodes).found
-    made = _node(tensor)
+    made = node_now(tensor)
     if made not in nodes:
-        cls = type(made)
-        register(cls.name, _name)
-        for method in _HOOKING:
-            register(getattr(cls, method), _hooked)
         nodes[made] = NodeValue(made, tensor)
     return nodes[made]
 
@@ -104,16 +93,3 @@ class _Nodes:
         self.found: dict[object, NodeValue] = {}
         #: tensors that have others, and what their classes are called
         self.others: dict[TensorValue, str] = {}
-
-
-def _name(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    node = args[0].force()
-    return space.fresh(node.made.name()) if isinstance(node, NodeValue) else None
-
-
-def _hooked(space: Space, args: list[Value], kwargs: dict[str, Value]) -> None:
-    """A hook on a node: ordinary Python performs the operation, so that it has a node of its own."""
-    node = args[0].force()
-    if isinstance(node, NodeValue) and node.tensor.operation is not None and not node.tensor.recorder.keeps_order:
-        brk = errors.AutogradCall(f"a hook on {node.cls.__name__}", "a graph has one node for all that it computes")
-        raise Restart(node.tensor.operation.step, brk)

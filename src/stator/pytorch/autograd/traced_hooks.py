@@ -5,7 +5,8 @@
 
 The hook is traced, and one node of the graph registers it: on the real tensor where the graph is run as recorded, and
 in AOTAutograd on what stands for it, so that what the hook computes goes into the backward pass. A hook that does more
-than compute, and to call leaf functions, is registered otherwise (see `hooks`).
+than compute, and to call leaf functions, is registered otherwise (see `hooks`). So is a hook that is called before the
+node of a tensor (`y.grad_fn.register_prehook(lambda gs: (gs[0] * 10,))`), which gets the gradients in a tuple.
 """
 
 from __future__ import annotations
@@ -35,14 +36,20 @@ class HookModule(torch.nn.Module):
     #: a pass over the graph is not to remove a call whose result nobody uses
     _is_impure = True
 
-    def __init__(self, graph: torch.fx.GraphModule) -> None:
+    def __init__(self, graph: torch.fx.GraphModule, before_node: bool) -> None:
         super().__init__()
         self.graph = graph
+        #: whether it is the node of the tensor that the hook is registered on
+        self.before_node = before_node
         #: the program has removed the hook before any gradient could meet it
         self.removed = False
 
     def forward(self, tensor: torch.Tensor, *used: torch.Tensor) -> None:
-        if not self.removed:
+        if self.removed:
+            return
+        if self.before_node:
+            tensor.grad_fn.register_prehook(lambda gradients: tuple(self.graph(*gradients, *used)) or None)
+        else:
             tensor.register_hook(lambda gradient: next(iter(self.graph(gradient, *used)), None))
 
 
@@ -60,7 +67,9 @@ def record_hook(space: Space, tensor: TensorValue, hook: Value, traced: TracedHo
     try:
         with graph.recording(), as_in_backward(recorder), Witness(space, hook) as witness:
             gradient = gradient_of(graph, tensor)
-            result = space.call(hook, [gradient], {}).force()
+            given = space.new_tuple([gradient]) if traced.before_node else gradient
+            given_back: Value = space.call(hook, [given], {}).force()
+            result = _only_item(space, given_back) if traced.before_node else given_back
     except (Raised, Unsupported):
         result = None
     if result is None or witness.acts or not may_replace(gradient, result):
@@ -71,10 +80,18 @@ def record_hook(space: Space, tensor: TensorValue, hook: Value, traced: TracedHo
         raise DoFirst(what, _nothing)  # it writes, to the gradient itself perhaps: nothing of it would be in the graph
     if results or kept:
         used = graph.free(results)
-        traced.module = HookModule(graph.close(results, used))
+        traced.module = HookModule(graph.close(results, used), traced.before_node)
         record_module(recorder, "hook", traced.module, [tensor, *used], acts=True)
         recorder.tracked.engine.traced_hooks.append(traced)
     return True
+
+
+def _only_item(space: Space, result: Value) -> Value | None:
+    """What is in a tuple of one, or Python's None; nothing, if it is neither."""
+    if is_none(result):
+        return result
+    items = space.unpack(result) if result.cls is tuple else []
+    return items[0].force() if len(items) == 1 and not is_none(items[0].force()) else None
 
 
 def _nothing() -> None:

@@ -60,6 +60,7 @@ def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
             raise Restart(operation.step, errors.NewLeaf(describe_callable(operation.function)))
     _refuse_views(recorder, tensors)
     _refuse_hooks(recorder, tensors)
+    _suit_hooks(recorder, tensors)
     asked = [(value, value.operation) for value in tensors if value.operation is not None]
     written, rewritten = recorder.effects.written, recorder.effects.rewritten
     asked += [(value, rewritten[value]) for value in written if value.requires_grad and not _was_leaf(value)]
@@ -105,6 +106,15 @@ def _refuse_hooks(recorder: Recorder, tensors: list[TracedTensor]) -> None:
             raise Restart(value.operation.step, errors.AutogradCall(describe_callable(torch.Tensor.retain_grad), why))
 
 
+def _suit_hooks(recorder: Recorder, tensors: list[TracedTensor]) -> None:
+    """A backend gives an argument zeros for results that are not made from it: its hooks would be called with them."""
+    writing = recorder.effects.keep - recorder.effects.acting
+    for hooked in recorder.tracked.hooked:
+        if hooked.source is not None and hooked._node is not None:
+            reached = _reached(hooked.node, writing) | {hooked.node}
+            recorder.tracked.in_order |= any(value.node not in reached for value in tensors)
+
+
 def _was_leaf(value: TracedTensor) -> bool:
     """Whether an existing tensor that is written to stays what it is: gradients are not recorded for a leaf."""
     return bool(value.meta.is_leaf if value.meta is not None else value.fake.is_leaf)
@@ -143,7 +153,12 @@ def _reached(start: torch.fx.Node, effectful: set[torch.fx.Node]) -> set[torch.f
 
 #: methods and attributes by which a program asks for, or changes, the gradients of intermediate tensors
 _ASKING = frozenset({"retain_grad", "register_hook", "register_multi_grad_hook", "register_prehook", "next_functions"})
-_HOOKING = frozenset({"register_hook", "register_multi_grad_hook", "register_post_accumulate_grad_hook", "retain_grad"})
+_HOOKING = frozenset(
+    {
+        *("register_hook", "register_multi_grad_hook", "register_post_accumulate_grad_hook", "register_prehook"),
+        "retain_grad",
+    }
+)
 _MOST_CODES = 100
 
 

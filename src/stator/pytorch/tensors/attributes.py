@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.pytorch.autograd.nodes import grad_fn, has_known_node
+from stator.pytorch.autograd.node_hooks import node_of
 from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.graph.effects import has_own_version
 from stator.pytorch.objects.reassigned import assign_data, set_requires_grad
@@ -56,7 +56,7 @@ def read(space: Space, tensor: TensorValue, name: str) -> Value | None:
     if name == "retains_grad" and tensor.operation is not None:
         return truth(tensor in tensor.recorder.tracked.engine.retaining)
     if name == "grad_fn":
-        return node(tensor)
+        return node(space, tensor)
     if tensor.root in tensor.recorder.tracked.hooked and name in _HOOKED:
         return refuse(tensor, name)
     if name in ("_backward_hooks", "_post_accumulate_grad_hooks") and tensor.source is None:
@@ -71,11 +71,11 @@ def read(space: Space, tensor: TensorValue, name: str) -> Value | None:
     return None
 
 
-def node(tensor: TensorValue) -> Value:
+def node(space: Space, tensor: TensorValue) -> Value:
     """`tensor.grad_fn`."""
     if is_known_leaf(tensor):
         return NONE
-    return grad_fn(tensor) if has_known_node(tensor) else refuse(tensor, "grad_fn")
+    return node_of(space, tensor) or refuse(tensor, "grad_fn")
 
 
 def version(space: Space, tensor: TensorValue) -> Value:
