@@ -354,3 +354,13 @@ def test_base_of_an_array_is_no_tensor(backend):
     for n in (3, 4, 5):
         made = compiled(np.arange(n))
         assert made.base is None or made.base.size == n
+
+
+def test_a_vectorized_function_breaks_once() -> None:
+    known = np.vectorize(lambda v, w: v * w + 1)
+
+    def program(a: Any) -> Any:
+        b = a + 1
+        return np.vectorize(lambda v: v * 2 if v > 4 else v)(b) - 1, known(b, 2.0)
+
+    agree(lambda: (program, (a(),)), breaks=2)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
-__all__ = ["FIELDS", "SCALARS", "ArrayValue", "CopiedView"]
+__all__ = ["FIELDS", "SCALARS", "ArrayValue", "CopiedView", "lying_like"]
 
 SCALARS: tuple[type, ...] = tuple(np.dtype(code).type for code in "?bBhHiIlLqQefdFD")
 
@@ -31,13 +31,16 @@ SCALARS: tuple[type, ...] = tuple(np.dtype(code).type for code in "?bBhHiIlLqQef
 class ArrayValue(ObjectValue):
     """An array, or a scalar of NumPy's: `tensor` lies in the same memory."""
 
-    __slots__ = ("tensor",)
+    __slots__ = ("numpy_strides", "owns_memory", "tensor")
 
     def __init__(self, tensor: TensorValue, cls: type = np.ndarray) -> None:
         self.cls = cls
         self.source: Source | None = None
         self.host: Host = None
         self.tensor = tensor
+        #: of one that the graph makes: the strides of NumPy's result, and whether that has memory of its own
+        self.numpy_strides: tuple[int, ...] | None = None
+        self.owns_memory: bool | None = None
 
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> Value:
@@ -138,6 +141,15 @@ def _writes(tensor: TensorValue, roots: list[TensorValue]) -> int:
     """How often the graph has written these tensors so far."""
     noted = tensor.recorder.effects.writes.values()
     return sum(counts.get(root, 0) for counts in noted for root in roots)
+
+
+def lying_like(made: ArrayValue, real: Host, operands: list[ArrayValue]) -> ArrayValue:
+    """The array, of which NumPy's result for operands like these is known."""
+    if type(real) is np.ndarray:
+        made.owns_memory = bool(real.flags.owndata)
+        if not any(array.tensor.meta is None or array.tensor.meta.symbolic for array in (made, *operands)):
+            made.numpy_strides = real.strides
+    return made
 
 
 def _existing(space: Space, host: Host, source: Source) -> TensorValue | None:

@@ -40,7 +40,9 @@ def _numpy(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
             torch.empty(0, requires_grad=True).numpy()
         except RuntimeError as e:
             raise Raised(space.exception(e)) from None
-    return ArrayValue(record_method(space, "detach", tensor) if tensor.requires_grad else tensor)
+    array = ArrayValue(record_method(space, "detach", tensor) if tensor.requires_grad else tensor)
+    array.owns_memory = False
+    return array
 
 
 def _has_no_dtype(dtype: torch.dtype) -> bool:

@@ -9,7 +9,7 @@ import torch
 
 from stator.pytorch.nesting import items_of
 from stator.pytorch.numpy.array_calls import Answer, numpy_dtype, refusal, same_sizes, strides_of
-from stator.pytorch.numpy.array_value import ArrayValue, CopiedView
+from stator.pytorch.numpy.array_value import ArrayValue, CopiedView, lying_like
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.value import Unsupported, Value
@@ -85,7 +85,7 @@ class Result:
             if shared or not real.flags.c_contiguous:
                 raise self.differs("layout in memory")
             tensor = record_method(self.space, "clone", tensor, memory_format=torch.contiguous_format)
-        return ArrayValue(tensor, type(real))
+        return lying_like(ArrayValue(tensor, type(real)), real, [*self.arrays.values()])
 
     def bases(self, real: Host) -> list[ArrayValue]:
         """The arrays in whose memory a part of NumPy's result lies."""
