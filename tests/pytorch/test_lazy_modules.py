@@ -84,3 +84,48 @@ def test_a_module_of_the_programs_is_left_to_python() -> None:
 
 def test_an_argument_that_does_not_fit() -> None:
     alike(build(lambda: nn.LazyConv2d(3, 1)), lambda n: (torch.ones(n),), sizes=(2,), calls=1)
+
+
+def linear_inside(x: Any) -> Any:
+    torch.manual_seed(0)
+    return nn.LazyLinear(3)(x) * 2
+
+
+def normalised_inside(x: Any) -> Any:
+    return nn.LazyBatchNorm1d()(x).relu()
+
+
+def layers_inside(x: Any) -> Any:
+    torch.manual_seed(0)
+    layers = nn.Sequential(nn.LazyConv1d(3, 1), nn.Flatten(), nn.LazyLinear(2))
+    return layers(x) + 1
+
+
+@backends
+@pytest.mark.parametrize(("program", "made"), [(linear_inside, 1), (normalised_inside, 1), (layers_inside, 2)])
+def test_a_module_made_inside_breaks_once(program: Any, made: int, backend: str) -> None:
+    alike(lambda: (program, []), images, backend=backend, sizes=(3,), calls=10, breaks=made, tolerance=1e-6)
+    assert stator.stats().graphs <= 1 + made
+
+
+def test_what_is_asked_of_parameters_without_sizes() -> None:
+    def program(x: Any, module: Any) -> Any:
+        mean = module.running_mean
+        found = [isinstance(mean, kind) for kind in (nn.Parameter, nn.Buffer, torch.Tensor)]
+        try:
+            return found, mean is None, mean.shape, x + 1
+        except RuntimeError as e:
+            return found, mean is None, str(e), x + 1
+
+    module, x = nn.LazyBatchNorm1d(), torch.ones(2)
+    assert str(stator.compile(program, backend="eager")(x, module)) == str(program(x, module))
+
+
+def test_parameters_that_get_their_sizes() -> None:
+    def program(x: Any) -> Any:
+        parameter = nn.UninitializedParameter()
+        parameter.materialize((2,))
+        nn.init.ones_(parameter)
+        return type(parameter), x * parameter
+
+    assert str(stator.compile(program, backend="eager")(torch.ones(2))) == str(program(torch.ones(2)))

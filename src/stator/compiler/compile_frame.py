@@ -99,6 +99,9 @@ class FrameCompiler:
                 if first.action is not None:
                     with contextlib.suppress(Exception):
                         call_with_tracing(first.action)
+                    found = region.fitting(code, self.function, self.args, self.config)
+                    if found is not None:
+                        return found
 
     def _new_trace(self, done_first: set[object], stop_at: int, reason: Break | None) -> Trace:
         region, dynamic = self.compile_region, self.compile_region.dynamic

@@ -60,10 +60,15 @@ class Pool:
         tried = set(beside.region.entries(code))
         for other in list(self._regions):
             for entry in reversed(other.region.entries(code)):
-                if entry not in tried and _is_for(entry, config) and _passes(entry, function, args):
+                if entry not in tried and fits(entry, function, args, config):
                     return entry
                 tried.add(entry)
         return None
+
+
+def fits(entry: Entry, function: Host, args: list[Host], config: Config) -> bool:
+    """Whether an entry is for this call, and was made under these very settings."""
+    return _is_for(entry, config) and _passes(entry, function, args)
 
 
 def pool_of(

@@ -189,6 +189,10 @@ class CompileRegion:
             self.region.add(code, entry)
         return entry
 
+    def fitting(self, code: CodeType, function: Host, args: list[Host], config: Config) -> Entry | None:
+        """An entry of this call's that has come to fit, as something has been done meanwhile."""
+        return next((entry for entry in self.region.entries(code) if pool.fits(entry, function, args, config)), None)
+
     def runs_eagerly(self, code: CodeType) -> bool:
         """Whether frames of the code that no entry fits are left to Python."""
         return unvaried(code) in self._over_limit or calls_left() <= self._depth(code)

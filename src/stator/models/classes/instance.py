@@ -90,8 +90,12 @@ def _check_layouts(space: Space, old: type, new: type) -> None:
     if any(vars(base).get("__slots__") for cls in (old, new) for base in cls.__mro__):
         # The slots of the one class hold what the slots of the other held.
         raise Unsupported(errors.UnsupportedMutation("setting '__class__'", f"a {old.__name__} object"))
+    try:
+        empty: Host = object.__new__(old)
+    except TypeError:  # it has a layout of its own
+        raise Unsupported(errors.UnsupportedMutation("setting '__class__'", f"a {old.__name__} object")) from None
     with host_errors(space, TypeError):
-        object.__dict__["__class__"].__set__(object.__new__(old), new)
+        object.__dict__["__class__"].__set__(empty, new)
 
 
 def held_attributes(value: Any) -> list[Value]:

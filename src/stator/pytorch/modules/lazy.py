@@ -2,22 +2,27 @@
 
 What they are is told by the sizes of the module's arguments, which the trace knows. torch's own modules look at nothing
 else, so that they are initialised for real, a little earlier than the program would do it, and the trace begins again
-with an ordinary module.
+with an ordinary module. One that the program makes inside is made by ordinary Python, as its parameters have no sizes.
 """
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 import torch
+from torch.nn.modules.lazy import LazyModuleMixin
 
+from stator import errors
+from stator.interp import policy
 from stator.models.classes.instance import InstanceValue
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import register
+from stator.pytorch.whole_calls import public_name
+from stator.space.protocol import CALL_HOOKS, register
 from stator.space.signals import DoFirst
-from stator.space.value import NotKnown, Value
+from stator.space.value import NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Host
@@ -71,6 +76,17 @@ def _like(space: Space, value: Value) -> Host:
     return torch.empty(sizes, dtype=value.dtype, device="meta")
 
 
+def _made(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> None:
+    """A lazy module is made (see protocol.CALL_HOOKS)."""
+    if isinstance(host, type) and issubclass(host, torch.nn.Module) and space.derives(host, LazyModuleMixin):
+        initialise = space.host_lookup(host, "__init__")
+        if type(initialise) is FunctionType:
+            policy.LEFT.keep(initialise.__code__, True)
+        name = public_name(host)
+        raise Unsupported(errors.UnsupportedTensorOperation(name, "its parameters have no sizes before it is called"))
+
+
 def install() -> None:
-    """Register the model."""
+    """Register the models."""
     register(internals.infer_parameters, _infer_parameters)
+    CALL_HOOKS.append(_made)

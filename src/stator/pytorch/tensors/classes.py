@@ -10,6 +10,7 @@ from types import MemberDescriptorType
 from typing import TYPE_CHECKING
 
 import torch
+from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
 from stator.pytorch import internals
 
@@ -24,6 +25,7 @@ __all__ = [
     "has_dispatch",
     "holds_opaque",
     "inner_tensors",
+    "is_no_operand",
     "is_plain_class",
     "is_traceable",
     "is_wrapper",
@@ -62,6 +64,11 @@ def is_wrapper(cls: type) -> bool:
 def is_traceable(cls: type) -> bool:
     """Whether it is a class of wrappers that torch's compilers can take apart and make again."""
     return hasattr(cls, "__tensor_flatten__") and hasattr(cls, "__tensor_unflatten__") and is_wrapper(cls)
+
+
+def is_no_operand(cls: type) -> bool:
+    """Whether no graph takes tensors of the class: wrappers that cannot be taken apart, what has no sizes yet."""
+    return (has_dispatch(cls) and not is_traceable(cls)) or issubclass(cls, UninitializedTensorMixin)
 
 
 #: what such a class consists of

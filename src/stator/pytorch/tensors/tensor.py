@@ -11,7 +11,7 @@ from stator.models.classes.attr_dict import AttrDict
 from stator.models.classes.instance import InstanceValue
 from stator.pytorch.fake.metadata import TensorMeta
 from stator.pytorch.subclasses.wrapper_attrs import WrapperAttrs
-from stator.pytorch.tensors.classes import PLAIN_CLASSES, has_dispatch, is_traceable, is_wrapper
+from stator.pytorch.tensors.classes import PLAIN_CLASSES, is_no_operand, is_traceable, is_wrapper
 from stator.space.identity.aliasing import used_as_key
 from stator.space.identity.keys import IdentityKey
 from stator.space.value import NotKnown, Unsupported, Value
@@ -62,7 +62,7 @@ class TensorValue(Value):
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         """An existing tensor: its class and metadata are guarded."""
-        if type(host) not in PLAIN_CLASSES and has_dispatch(type(host)) and not is_traceable(type(host)):
+        if type(host) not in PLAIN_CLASSES and is_no_operand(type(host)):
             return InstanceValue.from_host(space, host, source)
         recorder = space.trace.recorder
         self = cls(recorder, type(host), None)
