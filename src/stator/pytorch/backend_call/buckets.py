@@ -92,10 +92,10 @@ def bounds(
     limits = iter(buckets.limits)
     limit, size = next(limits), 0
     found: list[int] = []
-    for position in range(len(nodes) - 1, 0, -1):
+    # Before the first use of any parameter there is nothing to wait for.
+    for position in range(len(nodes) - 1, min(first_uses, default=len(nodes)), -1):
         size += first_uses.get(position, 0)
-        left = any(use < position for use in first_uses)
-        if size >= limit and left and allowed(position):
+        if size >= limit and allowed(position):
             found.append(position)
             limit, size = next(limits, limit), 0
     return found[::-1]

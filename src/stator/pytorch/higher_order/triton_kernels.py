@@ -4,8 +4,9 @@ The node names the kernel, and its constant arguments, by their places in a tabl
 vary, are its operands. So Inductor compiles the kernel into its own code, and AOTAutograd learns from the kernel's IR
 which tensors it writes. The grid, if it is a function, is traced: once for each configuration of an `@triton.autotune`.
 
-What torch's operator does not do (hooks and pruning of an autotuner, `@triton.heuristics`), and a grid or an argument
-that a graph cannot have, is one break at the launch.
+`@triton.heuristics` around a kernel is traced, and comes to a launch. What torch's operator does not do (hooks and
+pruning of an autotuner, heuristics beneath one), and a grid or an argument that a graph cannot have, is one break at
+the launch.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ __all__ = ["install"]
 _LAUNCHES = {("triton.runtime.jit", "JITFunction.run"), ("triton.runtime.autotuner", "Autotuner.run")}
 #: arguments of a launch that are no arguments of the kernel but settings of its compiler: those of a `triton.Config`
 _SETTINGS = ("num_warps", "num_stages", "maxnreg")
+_NO_GRID = "its grid is no tuple of one to three numbers"
 
 
 def intercept(host: Host) -> Handler | None:
@@ -48,12 +50,9 @@ def intercept(host: Host) -> Handler | None:
 
 
 def _launched(host: Host, space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    with left_whole(host, breaks_of(_name(args))):
-        return _Launch(space, args, kwargs).record()
-
-
-def _name(args: list[Value]) -> str:
-    return f"the Triton kernel {_function_name(args[0].force().host) if args else ''}".rstrip()
+    name = f"the Triton kernel {_function_name(args[0].force().host) if args else ''}".rstrip()
+    with left_whole(host, breaks_of(name)):
+        return _Launch(space, name, args, kwargs).record()
 
 
 def _function_name(kernel: Any) -> str:
@@ -66,9 +65,9 @@ def _function_name(kernel: Any) -> str:
 class _Launch:
     """One launch: `kernel.run(*args, grid=grid, warmup=False, **kwargs)`."""
 
-    def __init__(self, space: Space, args: list[Value], kwargs: dict[str, Value]) -> None:
+    def __init__(self, space: Space, name: str, args: list[Value], kwargs: dict[str, Value]) -> None:
         self.space = space
-        self.name = _name(args)
+        self.name = name
         given = dict(kwargs)
         self.grid = given.pop("grid", None)
         warmup = given.pop("warmup", None)
@@ -129,24 +128,21 @@ class _Launch:
             raise self.refuse("it is launched without a grid")
         grid = self.grid.force()
         if not is_sequence(grid):
-            constants = {name: self.space.existing(value) for name, value in config.items()}
-            grid = self.space.call(
-                grid,
-                [self.space.new_dict([(Constant(name), value) for name, value in {**self.named, **constants}.items()])],
-                {},
-            ).force()
+            seen = {**self.named, **{name: self.space.existing(value) for name, value in config.items()}}
+            meta = self.space.new_dict([(Constant(name), value) for name, value in seen.items()])
+            grid = self.space.call(grid, [meta], {}).force()
         if not grid.isa(tuple):
-            raise self.refuse("its grid is no tuple of one to three numbers")
+            raise self.refuse(_NO_GRID)
         sizes = [self._number(size.force()) for size in self.space.unpack(grid)]
         if not 1 <= len(sizes) <= 3:
-            raise self.refuse("its grid is no tuple of one to three numbers")
+            raise self.refuse(_NO_GRID)
         return (*sizes, *[1] * (3 - len(sizes)))
 
     def _number(self, size: Value) -> Nested:
         if size.symbolic:
             return self._operand(size)
         if not size.isa(int):
-            raise self.refuse("its grid is no tuple of one to three numbers")
+            raise self.refuse(_NO_GRID)
         return int(self.space.known(size))
 
     def _arguments(self) -> tuple[dict[str, Nested], dict[str, object]]:
