@@ -143,6 +143,21 @@ def test_reasons_name_the_operator_as_the_program_does():
     assert stator.stats().breaks[0].reason.startswith("torch.ops.stator_tests.unfaked cannot")
 
 
+def test_a_kernel_is_not_run_to_learn_how_it_fails():
+    """Only torch's own operators are asked for their errors, with tensors made up for that."""
+    seen = []
+    library = torch.library.Library(NAME, "FRAGMENT")
+    library.define("seen(Tensor x) -> ()")
+    library.impl("seen", lambda x: seen.append(x.sum().item()), "CPU")
+
+    def f(x):
+        torch.ops.stator_tests.seen(x)
+        return x + 1
+
+    stator.compile(f, backend="eager")(torch.full((2,), 5.0))
+    assert seen == [10.0]
+
+
 def test_with_inductor():
     compiled = stator.compile(lambda x: of_custom(x) + of_written(x), backend="inductor", fullgraph=True)
     for size in (4, 7):

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 from torch.nn import functional as F
 
 import stator
@@ -320,6 +321,55 @@ def test_the_history_of_what_was_written_is_put_back() -> None:
         assert grad.tolist() == [6.0, 6.0, 6.0]
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             square.sum().backward()
+
+
+def shows(x: Any, index: Any) -> Any:
+    try:
+        LOG.append(1)
+        torch._higher_order_ops.print("v {}", x)
+        return x[index]
+    except IndexError as error:
+        LOG.append(str(error))
+        return x
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "own"])
+def test_what_was_shown_is_shown_again_so_that_handlers_run(backend: str) -> None:
+    compiled = stator.compile(shows, backend=own if backend == "own" else backend, fullgraph=True)
+    for given in ((0, 1), (0, 9), (0, 1)):
+        expected = observed(shows, shows, torch.ones(3), torch.tensor(given))
+        got = observed(compiled, shows, torch.ones(3), torch.tensor(given))
+        expected[3] *= 1 + (9 in given)  # all else is as in eager execution
+        assert equal(expected, got), (given, expected, got)
+
+
+@torch.library.custom_op("stator_tests::tell", mutates_args=())
+def tell(x: torch.Tensor) -> torch.Tensor:
+    LOG.append("told")
+    return x.clone()
+
+
+tell.register_fake(torch.empty_like)
+_register_effectful_op(torch.ops.stator_tests.tell.default, _EffectType.ORDERED)
+
+
+def tells(x: Any, index: Any) -> Any:
+    LOG.append(1)
+    tell(x)
+    return x[index]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_an_operator_that_acts_does_so_once_and_the_error_says_what_is_lost(backend: str) -> None:
+    compiled = stator.compile(tells, backend=backend, fullgraph=True)
+    LOG.clear()
+    compiled(torch.ones(3), torch.tensor([1]))
+    assert LOG == ["told", 1]
+    LOG.clear()
+    with pytest.raises(IndexError) as caught:
+        compiled(torch.ones(3), torch.tensor([9]))
+    assert LOG == ["told"]
+    assert "tells() was not executed again" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize(("limit", "log"), [(16, [1]), (15, [])])

@@ -49,6 +49,15 @@ def executed_again(writer: Writer, code: CodeType) -> str:
     return f"return tail_call({', '.join([again, *parts])})"
 
 
+def tell_lost(error: Exception, name: str) -> None:
+    """Say in an error of a graph what has not been done, as the frame cannot be executed again."""
+    error.add_note(
+        f"stator: the graph of {name}() had done what must not be done twice when this came up, so {name}() was not"
+        " executed again as ordinary Python: its `except` blocks, and what it did to other objects before the error,"
+        " were left out. A stator.graph_break() in front of the line that fails keeps them."
+    )
+
+
 class GraphCall:
     """The call of a graph.
 
@@ -71,7 +80,10 @@ class GraphCall:
         self.writer.namespace["graph"] = self.graph.callable
         target = f"{', '.join(names)}{',' if len(names) == 1 else ''} = " if names else ""
         call = f"{target}graph({', '.join(self._arguments(self.graph))})"
-        return [call] if recovery is None else self._checked(call, checks, recovery, before_leaving)
+        if recovery is not None:
+            return self._checked(call, checks, recovery, before_leaving)
+        told = self._told_lost()
+        return ["try:", f"    {call}", "except Exception as error:", f"    {told[0]}", "    raise"] if told else [call]
 
     def handed_over(self) -> tuple[list[str], list[Output]]:
         """The parameters of the program, and where their arguments are found."""
@@ -116,9 +128,18 @@ class GraphCall:
             lines += [f"if not {passed}:", *(f"    {line}" for line in again)]
         return lines
 
+    def _told_lost(self) -> list[str]:
+        """The line that says in an error what is lost by it; none where nothing can be."""
+        trace = self.writer.trace
+        if not trace.recorder.effects.exposed:
+            return []
+        code = trace.root.code
+        return [f"{self.writer.const(tell_lost)}(error, {code.co_qualname!r})"]
+
     def _raise_located(self) -> list[str]:
         """An error of the graph, from the program's lines if they are known."""
+        told = self._told_lost()
         if self.graph is None or self.graph.located is None:
-            return ["raise"]
+            return [*told, "raise"]
         frames = f"{self.writer.const(runtime.with_frames)}(error, *{self.writer.const(self.graph.located)}(error))"
-        return [frames, f"{self.writer.const(raise_unchanged)}(error)"]
+        return [*told, frames, f"{self.writer.const(raise_unchanged)}(error)"]

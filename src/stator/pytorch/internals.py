@@ -314,6 +314,9 @@ _FUNCTIONS = {
     "group_by_device_and_dtype": Name(
         "torch._C._group_tensors_by_device_and_dtype", FUNCTION, "a call of optimizers that is modelled"
     ),
+    "has_effects": Name(
+        "torch._higher_order_ops.effects.has_effects", FUNCTION, "whether an operator was said to have side effects"
+    ),
     "has_kernel": Name(
         "torch._C._dispatch_has_kernel_for_dispatch_key", FUNCTION, "whether an operator runs without data"
     ),

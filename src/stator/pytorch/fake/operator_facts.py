@@ -16,7 +16,7 @@ from stator.pytorch import internals
 if TYPE_CHECKING:
     from stator.pytorch.types import Function, Operator
 
-__all__ = ["communicates", "is_total", "looks_at_numbers", "makes_like", "makes_view", "name_of"]
+__all__ = ["is_total", "looks_at_numbers", "makes_like", "makes_view", "name_of", "of_library"]
 
 
 def name_of(operator: Operator) -> str:
@@ -28,11 +28,11 @@ def name_of(operator: Operator) -> str:
     return name[:-1] if name.endswith("_") and not name.endswith("__") else name
 
 
-def communicates(function: Function) -> bool:
-    """Whether a function is an operator that other processes take part in."""
+def of_library(function: Function) -> bool:
+    """Whether a function is an operator of another library than torch's own: what its kernels do is not known."""
     if isinstance(function, internals.OpOverloadPacket):
-        return internals.qualified_name(function).partition("::")[0] in COMMUNICATING
-    return isinstance(function, internals.OpOverload) and function.namespace in COMMUNICATING
+        return internals.qualified_name(function).partition("::")[0] not in _OWN
+    return isinstance(function, internals.OpOverload) and function.namespace not in _OWN
 
 
 @functools.cache
@@ -141,6 +141,8 @@ DRAWING_ANY = frozenset(("bernoulli", "randint", "random", "randperm"))
 SILENT_MUTATORS = frozenset(("native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm", "batch_norm"))
 #: they return nothing, and do nothing but raise
 CHECKS = frozenset(("_linalg_check_errors",))
+#: namespaces of torch's own operators
+_OWN = frozenset(("aten", "prim", "prims"))
 #: namespaces of operators that other processes take part in: each process must perform what the others do
 COMMUNICATING = frozenset(
     (

@@ -86,9 +86,8 @@ class Watcher(Mode):
         elif name_of(func) in SILENT_MUTATORS:
             for arg in args[3:5]:
                 self._note(arg)
-        if (not schema.returns and name_of(func) not in CHECKS) or "_assert" in schema.name:
-            self.observed.effectful = True
-        if func.namespace in COMMUNICATING:
+        acts = not schema.returns or internals.has_effects(func)
+        if (acts and name_of(func) not in CHECKS) or "_assert" in schema.name or func.namespace in COMMUNICATING:
             self.observed.effectful = True
         result = func(*args, **kwargs)
         fallible, refused = examine(func, args, kwargs, result, ran=self.real)

@@ -23,8 +23,8 @@ class GraphEffects:
     """The effects of one graph."""
 
     __slots__ = (
-        *("acting", "asserting", "drawing", "exposed", "fallible", "keep", "random", "rewritten", "state_nodes"),
-        *("writes", "writing", "written"),
+        *("acting", "asserting", "drawing", "exposed", "fallible", "keep", "once", "random", "rewritten"),
+        *("state_nodes", "writes", "writing", "written"),
     )
 
     def __init__(self) -> None:
@@ -41,6 +41,8 @@ class GraphEffects:
         self.random = False
         self.drawing: set[torch.fx.Node] = set()
         self.acting: set[torch.fx.Node] = set()
+        #: those of them that must not run a second time
+        self.once: set[torch.fx.Node] = set()
         #: the nodes that change the global state
         self.state_nodes: set[torch.fx.Node] = set()
         #: all nodes that are there for more than their results; and those that may fail when they run
@@ -93,7 +95,7 @@ class GraphEffects:
 
     def drop(self, node: torch.fx.Node) -> None:
         """A node that was noted is in the graph no more."""
-        for noted in (self.acting, self.keep):
+        for noted in (self.acting, self.once, self.keep):
             noted.discard(node)
         self.fallible.pop(node, None)
 

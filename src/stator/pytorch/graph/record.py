@@ -147,6 +147,8 @@ def _emit(recorder: Recorder, call: Call, operation: Operation, outcome: Outcome
         trace.mutation_count += 1
         if not (outcome.random or outcome.written or _only_raises(call)):
             effects.acting.add(node)
+            if not call.only_shows:
+                effects.once.add(node)
 
 
 def _only_raises(call: Call) -> bool:

@@ -9,7 +9,7 @@ import torch
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.fake.operator_facts import BY_NUMBER, UNCHECKED
+from stator.pytorch.fake.operator_facts import BY_NUMBER, UNCHECKED, of_library
 from stator.pytorch.fake.outcome import SequenceResult, TensorResult
 from stator.pytorch.objects.resizing import Resizes
 from stator.pytorch.tensors.opaque import make_opaque
@@ -101,10 +101,10 @@ def _hides_gradients(function: Function) -> bool:
         library.define("scale(Tensor x) -> Tensor")
         library.impl("scale", lambda x: x * 2, "CPU")       # the gradient is that of `*`
     """
-    if not isinstance(function, internals.OpOverload | internals.OpOverloadPacket):
+    if not of_library(function):
         return False
     name = function.name() if isinstance(function, internals.OpOverload) else internals.qualified_name(function)
-    return not name.startswith(("aten::", "prims::")) and not _is_told(name)
+    return not _is_told(name)
 
 
 def _is_told(name: str) -> bool:

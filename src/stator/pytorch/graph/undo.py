@@ -155,7 +155,9 @@ def recovery(recorder: Recorder, located: Located | None, writer: Writer, *, che
     """
     effects, resizes = recorder.effects, recorder.trace.extension(Resizes)
     _suit_locks(recorder)
-    if not recorder.trace.root.repeatable or effects.acts or (checked and resizes.last):
+    # What was printed is printed again, rather than that handlers are passed by: not where nothing has failed.
+    acts = effects.acts if checked else effects.once
+    if not recorder.trace.root.repeatable or acts or (checked and resizes.last):
         return _early(located, writer)
     in_order = located is not None and not located.asserts_late
     if in_order and not effects.exposed and not effects.inert and not checked and not resizes:

@@ -9,7 +9,7 @@ import torch
 from stator import errors
 from stator.pytorch.fake.failure import Failure, describe_callable, first_line
 from stator.pytorch.fake.metadata import TensorMeta
-from stator.pytorch.fake.operator_facts import communicates
+from stator.pytorch.fake.operator_facts import of_library
 from stator.pytorch.fake.quiet import warnings_of_torch
 from stator.pytorch.shapes.words import symbols_in_words
 from stator.pytorch.tensors.lowering import Call, fill
@@ -52,8 +52,11 @@ def eager_error(space: Space, call: Call, failure: Failure) -> Exception:
 
 
 def _can_be_asked(call: Call) -> bool:
-    """Whether the operation can be run for real on tensors of the same metadata: not if other processes take part."""
-    if communicates(call.function):
+    """Whether the operation can be run for real on tensors of the same metadata.
+
+    Not one of another library: it may print, count, or wait for other processes.
+    """
+    if of_library(call.function):
         return False
     if any(meta is None or meta.symbolic or meta.device.type != "cpu" for meta in call.metas):
         return False

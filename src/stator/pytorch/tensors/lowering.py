@@ -62,7 +62,7 @@ class Call:
 
     __slots__ = (
         *("acts", "args", "composed", "exact", "function", "generator", "key", "kind", "kwargs"),
-        *("metas", "only_raises", "operands", "reads_history", "swap", "target"),
+        *("metas", "only_raises", "only_shows", "operands", "reads_history", "swap", "target"),
     )
 
     def __init__(self, function: Function, kind: str, target: Function | str, swap: bool = False) -> None:
@@ -73,6 +73,8 @@ class Call:
         self.acts = False
         #: all that it does besides computing is to raise
         self.only_raises = False
+        #: all that it does besides computing is to show what there is, as `print` does: it may happen twice
+        self.only_shows = False
         #: it goes through what autograd has recorded of its operands, and uses it up
         self.reads_history = False
         self.exact = True

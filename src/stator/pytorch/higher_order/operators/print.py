@@ -20,5 +20,5 @@ def trace(space: Space, operator: Operator, args: list[Value], kwargs: dict[str,
     if space.trace.effects.acts():
         raise refusal(_NAME, "what the program has printed or done before comes after the graph, and this in it")
     call = lower_call(space, Call(operator, "call_function", operator), args, kwargs)
-    call.acts = True
+    call.acts = call.only_shows = True
     return tried(_NAME, lambda: space.trace.recorder.record(call))
