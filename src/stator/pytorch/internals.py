@@ -447,6 +447,12 @@ LATER = {
     "default_store": Name(
         "torch.distributed.distributed_c10d._get_default_store", FUNCTION, "where ranks compare what they compile"
     ),
+    "devices_of_group": Name(
+        "torch._C._distributed_c10d.ProcessGroup._device_types", FIELD, "the kinds of devices of a group"
+    ),
+    "backend_of_group": Name(
+        "torch._C._distributed_c10d.ProcessGroup._get_backend", FUNCTION, "what moves tensors on a kind of devices"
+    ),
     "sequence_number": Name(
         "torch._C._distributed_c10d.ProcessGroup._get_sequence_number_for_group",
         FUNCTION,

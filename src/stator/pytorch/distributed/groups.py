@@ -12,6 +12,7 @@ from stator.guards.callable_names import callable_name, function_of
 from stator.guards.raw import class_dict
 from stator.guards.source import CallSource, ConstSource
 from stator.pytorch import internals
+from stator.pytorch.distributed import recipes
 from stator.space.facts import answer
 from stator.space.protocol import Handler, register
 from stator.space.value import Constant, Unsupported, Value
@@ -20,13 +21,25 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Host
     from stator.space.space import Space
 
-__all__ = ["install"]
+__all__ = ["backends", "install"]
 
 _FACTS = ("rank", "size", "group_name")
 
 
 def _facts(group: Host) -> tuple[int, int, str]:
     return group.rank(), group.size(), group.group_name
+
+
+def backends(group: Host) -> tuple[tuple[str, str], ...]:
+    """What moves tensors, for each kind of devices."""
+    devices = internals.devices_of_group(group)
+    return tuple([(device.type, internals.backend_of_group(group, device).name()) for device in devices])
+
+
+def _backend_of(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The name of the backend for a kind of devices."""
+    group, device = args[0].force(), space.known(args[1].force())
+    return Constant(dict(answer(space, group, backends, "backends")).get(device))
 
 
 def _fact(index: int) -> Handler:
@@ -56,3 +69,4 @@ def install() -> None:
     for index, name in enumerate(_FACTS):
         register(function_of(group[name]), _fact(index))
     register(internals.group_of_name, _resolve)
+    register(recipes.backend, _backend_of)

@@ -19,17 +19,22 @@ from typing import Any
 
 import torch
 
-__all__ = ["METHODS", "complete", "leave", "operate", "reduction"]
+__all__ = ["METHODS", "backend", "complete", "leave", "operate", "reduction"]
 
 
 def operate(name: str, *args: Any) -> Any:
-    """The functional operator of this name. The trace has a model of it, as of the next two."""
+    """The functional operator of this name. The trace has a model of it, as of the next three."""
     raise NotImplementedError(name)
 
 
 def reduction(options: Any) -> str:
     """The name of the reduction that the options ask for."""
     raise NotImplementedError(options)
+
+
+def backend(group: Any, device: str) -> Any:
+    """The name of the backend for tensors on such a device; None if there is none."""
+    raise NotImplementedError(group, device)
 
 
 def leave(why: str) -> None:
@@ -68,6 +73,7 @@ def allreduce_coalesced(group: Any, tensors: Any, options: Any) -> Any:
 def allgather(group: Any, outputs: Any, inputs: Any, options: Any) -> Any:
     targets, tensor = _only_list(outputs), _only(inputs).detach()
     _check_parts(group, targets, tensor)
+    _check_gathering(group, tensor)
     row = tensor if tensor.dim() else tensor.view(1)
     return [(operate("all_gather_into_tensor", row, group.size(), group.group_name), targets)]
 
@@ -82,12 +88,14 @@ def gather(group: Any, outputs: Any, inputs: Any, options: Any) -> Any:
 
 def all_gather_single(group: Any, output: Any, tensor: Any, options: Any) -> Any:
     _check_multiple(group, output, tensor)
+    _check_gathering(group, tensor)
     return [(operate("all_gather_into_tensor", tensor, group.size(), group.group_name), [output])]
 
 
 def all_gather_single_coalesced(group: Any, outputs: Any, inputs: Any, options: Any) -> Any:
     for output, tensor in zip(outputs, inputs, strict=True):
         _check_multiple(group, output, tensor)
+        _check_gathering(group, tensor)
     return _each(operate("all_gather_into_tensor_coalesced", inputs, group.size(), group.group_name), outputs)
 
 
@@ -208,6 +216,15 @@ def _check_multiple(group: Any, large: Any, small: Any) -> None:
     _check([large], [small])
     if small.dim() == 0 or large.shape != (small.shape[0] * group.size(), *small.shape[1:]):
         leave("the one tensor is not made of rows of the other for each rank")
+
+
+def _check_gathering(group: Any, tensor: Any) -> None:
+    """Functional operators gather by a method of gloo's that takes the memory of other devices for the CPU's.
+
+    https://github.com/pytorch/pytorch/issues/152645: the process crashes.
+    """
+    if tensor.device.type != "cpu" and backend(group, tensor.device.type) == "gloo":
+        leave("gloo gathers tensors on the CPU only by it")
 
 
 def _each(made: Any, targets: Any) -> Any:
