@@ -150,3 +150,17 @@ def test_sparse_gradients(backend: str) -> None:
         return lambda x: table(x.long()[:, 0] % 5).sin().sum().backward(), [table.weight]
 
     trains_alike(make, backend=backend, breaks=None)
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "inductor"])
+def test_what_a_backend_cannot_differentiate_twice_breaks(backend: str) -> None:
+    def penalty(x: Any, w: Any, b: Any) -> Any:
+        loss = nn.functional.linear(x, w, b).abs().mean()
+        return torch.autograd.grad(loss, x, create_graph=True)[0]
+
+    compiled = stator.compile(penalty, backend=backend)
+    for size in (8, 5, 6):
+        args = [leaf(size), leaf(1, size), leaf(1)]
+        expected, got = penalty(*args), compiled(*args)
+        assert torch.equal(got, expected) and got.requires_grad
+    assert (stator.stats().graph_breaks > 0) == (backend != "eager")

@@ -52,7 +52,7 @@ def _grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not why:
         return run(recorder, call, brk, batched)
     if batched and not recorder.keeps_order:
-        leave_to_python(recorder, call, brk)
+        leave_to_python(recorder, call.operands, brk)
     for tensor in tensors_among(call.operands) if not recorder.keeps_order else ():
         need_of_its_own(tensor, brk)
     raise Unsupported(brk)

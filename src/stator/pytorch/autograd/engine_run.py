@@ -5,6 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
+import torch
+import torch.autograd
+
 from stator import errors
 from stator.pytorch.fake.failure import Failure, describe_callable
 from stator.pytorch.nesting import values_in
@@ -24,6 +27,7 @@ __all__ = [
     "FAILS",
     "OTHERWISE",
     "arguments_of",
+    "leave_runs_to_python",
     "leave_to_python",
     "need_of_its_own",
     "refusal",
@@ -89,7 +93,7 @@ def run(recorder: Recorder, call: Call, brk: errors.Break, batched: bool = False
         # The fake tensors have lost what the engine has used before it failed. If it failed for want of what an earlier
         # run has used, that belongs to the program's error too.
         if batched and not recorder.keeps_order:
-            leave_to_python(recorder, call, brk)
+            leave_to_python(recorder, call.operands, brk)
         raise Restart(steps[0], brk) from None
 
 
@@ -102,10 +106,20 @@ def need_of_its_own(tensor: TensorValue, brk: errors.Break) -> None:
         raise Restart(tensor.operation.step + 1, brk)
 
 
-def leave_to_python(recorder: Recorder, call: Call, brk: errors.Break) -> None:
+def leave_runs_to_python(recorder: Recorder) -> None:
+    """A backend has failed on the graph: if the engine runs in it, that may be why, and ordinary Python runs it.
+
+    AOTAutograd differentiates once more what the engine does there, and cannot always: the second derivative of `abs`
+    is a tensor without memory, which it doesn't trace.
+    """
+    if recorder.tracked.engine.backward_steps and not recorder.trace.compile_region.fullgraph:
+        leave_to_python(recorder, [], refusal(torch.autograd.grad, "the backend fails on a graph with it"))
+
+
+def leave_to_python(recorder: Recorder, operands: list[Value], brk: errors.Break) -> None:
     """End the graph before anything differentiable: what goes back through a compiled graph in batches loses, to torch,
     the gradients of its own, without an error."""
-    made = tensors_among([*recorder.nodes.values.values(), *call.operands])
+    made = tensors_among([*recorder.nodes.values.values(), *operands])
     steps = [value.operation.step for value in made if value.requires_grad and value.operation is not None]
     if steps:
         raise Restart(min(steps), brk)

@@ -7,6 +7,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from stator.errors import BackendError, StatorError
+from stator.pytorch.autograd.engine_run import leave_runs_to_python
 from stator.pytorch.backend_call.compiled import compiled_under_contract, example_of
 from stator.pytorch.backend_call.contract import backend_guards, dispatching_as_before
 from stator.pytorch.graph.memory import memory_guard, must_run_in_order, separate_from_bytes
@@ -63,6 +64,7 @@ def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Trac
             raise
         except Exception as e:
             trace_otherwise(recorder, inputs, e)
+            leave_runs_to_python(recorder)
             # What its frames hold (a guard of inference mode, say) puts back on its end how torch dispatched in there.
             traceback.clear_frames(e.__traceback__)
             if _OVERWRITTEN in str(e):
