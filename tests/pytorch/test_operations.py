@@ -106,6 +106,11 @@ FUNCTIONS = {
         a.type(torch.float16),
         a.half(),
     ),
+    "conversions to old types": lambda a: (
+        a.type(torch.LongTensor),
+        a.type(dtype=torch.HalfTensor),
+        a.long().type(a.type()),
+    ),
     "iteration": lambda a: [row * i for i, row in enumerate(a)],
     "unpacking": lambda a: (lambda p, q, r: p + q * r)(*a),
     "is compiling": lambda a: (torch.jit.is_scripting(), torch.is_grad_enabled()),

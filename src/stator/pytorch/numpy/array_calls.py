@@ -120,7 +120,16 @@ def _pad(array: Host, pad_width: Host, mode: str = "constant", constant_values: 
     return internals.numpy.ndarray(torch.nn.functional.pad(tensor, flat, value=constant_values))
 
 
-_OWN: dict[str, Function] = {"pad": _pad}
+def _array(items: Host, dtype: Host = None, **options: Host) -> Host:
+    """`numpy.array`, for which torch._numpy takes no list that arrays are in."""
+    ours = internals.numpy
+    if not isinstance(items, list | tuple) or options:
+        return ours.array(items, dtype, **options)
+    parts = [_array(item, dtype) for item in items]
+    return ours.stack(parts) if parts else ours.array(items, dtype)
+
+
+_OWN: dict[str, Function] = {"pad": _pad, "array": _array, "asarray": _array}
 
 
 def _wrapped(leaf: Nested) -> Nested:

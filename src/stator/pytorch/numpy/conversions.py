@@ -10,6 +10,7 @@ import torch
 from stator import errors
 from stator.pytorch.numpy.array_calls import numpy_dtype, refusal
 from stator.pytorch.numpy.array_value import ArrayValue
+from stator.pytorch.numpy.elements import stacked
 from stator.pytorch.state.function_modes import active
 from stator.pytorch.tensors.calls import function_handler
 from stator.pytorch.tensors.recording import record_method
@@ -59,7 +60,8 @@ def _to_tensor(host: Host, copies: bool, otherwise: Handler | None) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         array = args[0].force() if args else None
         if not isinstance(array, ArrayValue):
-            return None if otherwise is None else otherwise(space, args, kwargs)
+            found = None if otherwise is None else stacked(space, host, args, kwargs)
+            return found if found is not None or otherwise is None else otherwise(space, args, kwargs)
         if len(args) != 1 or not kwargs.keys() <= {"dtype", "device"} or active():
             raise Unsupported(errors.UnsupportedTensorOperation(f"torch.{host.__name__}", "of an array, with options"))
         if array.cls is not np.ndarray and host is torch.from_numpy:

@@ -101,6 +101,8 @@ _QUIET = frozenset(
         *("linalg.lstsq", "linalg.qr", "linalg.solve", "linalg.svd", "linalg.tensorinv", "linalg.tensorsolve"),
     )
 )
+#: of these: what they make has zeros and ones, or what is there, which every data type has
+_FILLED = frozenset({"empty", "empty_like", "eye", "identity", "ones", "ones_like", "tri", "zeros", "zeros_like"})
 #: they move elements, perhaps to another data type
 _MOVING = frozenset(
     (
@@ -142,7 +144,8 @@ def kind_of(host: Host, name: str, operands: Sequence[DType], result: Nested, op
         return _of_ufunc(found[0], operands, results, options)
     plain = name.removeprefix("ndarray.")
     if plain in _QUIET:
-        return None if {"out", "dtype"} & set(options) else QUIET
+        minded = {"out"} if plain in _FILLED else {"out", "dtype"}
+        return None if minded & set(options) else QUIET
     if plain in _MOVING:
         target = operands[:1] if plain in _WRITING else results
         return CAST if any(casts_badly(own, to) for own in operands for to in target) else QUIET

@@ -38,6 +38,8 @@ _MIND_FLOATS = (internals.TensorBase.__setitem__,)
 _NUMBERS = (int, float, complex, bool)
 _PLAIN = frozenset({int, float, complex, bool, str, type(None), type(...)})
 _ATOMS = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+#: what `torch.LongTensor` is; `x.type()` takes it by its name as well
+_OLD_TYPE = type(torch.FloatTensor)
 #: classes of objects that only torch's own Functions are given, as they are (device meshes)
 OPAQUE: set[type] = set()
 
@@ -188,6 +190,8 @@ class Lowering:
             return host, (kind, repr(host)) if kind is float or kind is complex else (kind, host)
         if isinstance(host, _ATOMS):
             return host, host
+        if kind is _OLD_TYPE:
+            return self.host(f"{host.__module__}.{host.__name__}")
         if isinstance(host, enum.Enum) and isinstance(host, (int, float, str)):
             return self.host(host.value)
         if kind is slice:
