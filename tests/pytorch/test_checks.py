@@ -5,11 +5,14 @@ PYTEST_DONT_REWRITE: what pytest makes of an assert is another program.
 
 from __future__ import annotations
 
+import logging
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
+import torch.distributions as D
 import torch.nn.functional as F
 
 import stator
@@ -191,6 +194,166 @@ def test_distributions() -> None:
 
     agree(lambda: (elbo, (torch.randn(3), torch.rand(3))))
     agree(lambda: (elbo, (torch.randn(3), -torch.rand(3))))
+
+
+def covariance(x: Any) -> Any:
+    return x.mT @ x + torch.eye(x.shape[-1])
+
+
+DISTRIBUTIONS: dict[str, Any] = {
+    "normal": lambda x: D.MultivariateNormal(x.sum(0), covariance_matrix=covariance(x)),
+    "precision": lambda x: D.MultivariateNormal(x.sum(0), precision_matrix=covariance(x)),
+    "wishart": lambda x: D.Wishart(torch.tensor(9.0), covariance_matrix=covariance(x)),
+    "geometric": lambda x: D.Geometric(x.sigmoid()),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_distributions_made_inside(name: str, backend: str) -> None:
+    def program(x: Any) -> Any:
+        p = DISTRIBUTIONS[name](x)
+        return p.entropy(), p.mean
+
+    for size in (3, 5, 7):
+        make = lambda size=size: (program, (torch.linspace(-1, 1, 4 * size).reshape(4, size).requires_grad_(),))  # noqa: E731
+        agree(make, graphs=1, breaks=0, grad=True, backend=backend, rtol=1e-5)
+        agree(lambda size=size: (program, (torch.full((4, size), float("nan")),)), breaks=None, backend=backend)
+
+
+def test_distributions_made_inside_with_inductor() -> None:
+    def program(x: Any) -> Any:
+        p = DISTRIBUTIONS["normal"](x)
+        return p.entropy(), p.log_prob(x[0])
+
+    compiled = stator.compile(program, backend="inductor")
+    for size in (3, 5, 7):
+        grads = []
+        for run in (program, compiled):
+            x = torch.linspace(-1, 1, 4 * size).reshape(4, size).requires_grad_()
+            sum(run(x)).backward()
+            grads.append(x.grad)
+        torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-5)
+    assert stator.stats().graph_breaks == 0
+
+
+# -- sides that warn, or return what has not passed: the program may go on from there ------------------
+
+
+def symmetric(x: Any) -> Any:
+    return torch.isclose(x, x.mT).all(-1)
+
+
+def definite(x: Any) -> Any:
+    fine = symmetric(x)
+    if not fine.all():
+        return fine
+    return torch.linalg.cholesky_ex(x).info.eq(0)
+
+
+def refused(x: Any) -> Any:
+    if not definite(x).all():
+        raise ValueError("not positive definite")
+    return torch.linalg.cholesky(x) * 2
+
+
+def looked_at(x: Any) -> Any:
+    return torch.where(definite(x).all(), x + 1, x * 2)
+
+
+def warned_of(x: Any) -> Any:
+    if not torch.isclose(x, x.mT).all():
+        warnings.warn("not symmetric", stacklevel=1)
+        x = x + x.mT
+    return torch.linalg.cholesky(x) * 2
+
+
+def number_warned_of(x: Any) -> Any:
+    if (x - x.mT).abs().max().item() > 0.5:
+        warnings.warn("not symmetric", stacklevel=1)
+    return x * 2
+
+
+def fine_or_warned_of(x: Any) -> Any:
+    if torch.isclose(x, x.mT).all():
+        x = x * 2
+    else:
+        warnings.warn("not symmetric", stacklevel=1)
+    return x + 1
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("program", [refused, looked_at, warned_of, number_warned_of, fine_or_warned_of])
+def test_a_side_that_is_hardly_ever_taken(program: Any, backend: str) -> None:
+    grad = program is not looked_at
+    for size in (3, 5, 7):
+
+        def make(lower: float, size: int = size) -> Any:
+            return program, ((torch.eye(size) * 3 + torch.ones(size, size).tril(-1) * lower).requires_grad_(grad),)
+
+        agree(lambda: make(0.0), graphs=1, breaks=0, calls=3, grad=grad, backend=backend, rtol=1e-6)
+        agree(lambda: make(1.0), breaks=None, calls=5, grad=grad, backend=backend, rtol=1e-6)
+
+
+def test_a_side_that_is_taken_often_breaks() -> None:
+    compiled = stator.compile(warned_of, backend="eager")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for call in range(6):
+            x = torch.tensor([[4.0, 0.0], [1.0 if call % 2 else 0.0, 4.0]])
+            assert torch.equal(compiled(x), warned_of(x))
+            assert stator.stats().graph_breaks == 0
+        assert len(caught) == 6
+        x = torch.tensor([[4.0, 0.0], [1.0, 4.0]])
+        assert torch.equal(compiled(x), warned_of(x))
+        assert {record.code for record in stator.stats().breaks} == {"SB0201"}
+        assert len(caught) == 8
+
+
+def test_a_logger_that_warns(caplog: pytest.LogCaptureFixture) -> None:
+    log = logging.getLogger("checks")
+
+    def program(x: Any) -> Any:
+        if x.isnan().any():
+            log.warning("there are NaNs")
+        return x.nan_to_num()
+
+    agree(lambda: (program, (torch.ones(3),)), graphs=1)
+    agree(lambda: (program, (torch.tensor([1.0, float("nan")]),)), breaks=None)
+    assert [record.message for record in caplog.records] == ["there are NaNs"] * 4
+
+
+def test_what_is_waited_for_in_a_loop_is_no_early_return() -> None:
+    def until(x: Any) -> Any:
+        while True:
+            done = x > 3
+            if done.all():
+                return done
+            x = x + 1
+
+    def deeper(x: Any) -> Any:
+        done = x > 3
+        if done.all():
+            return done
+        return deeper(x + 1)
+
+    for program in (until, deeper):
+        agree(lambda program=program: (program, (torch.ones(2),)), breaks=None)
+        assert "SB0201" in {record.code for record in stator.stats().breaks}
+
+
+def test_a_side_that_is_hardly_ever_taken_cannot_be_assumed_of_a_graph_that_cannot_be_undone() -> None:
+    def program(x: Any, y: Any) -> Any:
+        x.mul_(y)
+        if not x.isfinite().all():
+            warnings.warn("not finite", stacklevel=1)
+        return x + 1
+
+    def make(number: float) -> Any:
+        return program, (torch.full((3,), number), torch.ones(3, requires_grad=True))
+
+    agree(lambda: make(1.0), breaks=1, calls=1)
+    agree(lambda: make(float("inf")), breaks=1, calls=1)
 
 
 # -- truth values that are made before the branch, which may stand in a caller --------------------------

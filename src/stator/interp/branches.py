@@ -16,16 +16,6 @@ if TYPE_CHECKING:
 CAPTURES: list[Callable[[Frame, Value, Sides], bool]] = []
 #: asked where a branch cannot be decided: (frame, value, where it goes when true, when false) → the truth, or None
 BRANCH_HOOKS: list[Callable[[Frame, Value, int, int], bool | None]] = []
-#: what may stand between a branch and the raise it leads to: the making of an exception, and of what it tells
-_HARMLESS = frozenset(
-    (
-        *("LOAD_CONST", "LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "LOAD_COMMON_CONSTANT"),
-        *("PUSH_NULL", "CALL", "CALL_KW", "CALL_FUNCTION_EX", "FORMAT_VALUE", "CONVERT_VALUE", "COPY", "SWAP"),
-        *("BUILD_STRING", "BUILD_TUPLE", "BUILD_LIST", "BUILD_MAP", "BUILD_SLICE", "BINARY_OP", "BINARY_SUBSCR"),
-        *("BINARY_SLICE", "COMPARE_OP", "UNARY_NEGATIVE", "UNARY_NOT", "STORE_FAST"),
-    )
-)
-_LONGEST = 60
 
 
 def branch(frame: Frame, value: Value, when_true: int, when_false: int) -> None:
@@ -115,13 +105,3 @@ def _branch_ahead(frame: Frame, negated: bool) -> tuple[Frame, int, int] | None:
             return (at, instr.arg, index) if jumps else (at, index, instr.arg)
         elif instr.op != "TO_BOOL":
             return None
-
-
-def leads_to_raise(frame: Frame, index: int) -> bool:
-    """Whether the code at an instruction makes an exception and raises it, without branching."""
-    for instr in frame.instrs[index : index + _LONGEST]:
-        if instr.op == "RAISE_VARARGS":
-            return True
-        if instr.op not in _HARMLESS:
-            return False
-    return False

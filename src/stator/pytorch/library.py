@@ -7,7 +7,7 @@ from importlib import import_module
 
 import torch
 
-from stator.pytorch import single_steps
+from stator.pytorch import asserting, single_steps
 from stator.pytorch.tensors.subclass import let_modes_override
 from stator.space.rare import announce
 
@@ -44,6 +44,7 @@ _COMMUNICATING = ("distributed", "ranks")
 def install() -> None:
     """Register them all."""
     announce("stator.pytorch", _RARE)
+    asserting.install()
     single_steps.install()
     for package, parts in _PARTS.items():
         for part in parts if package not in _COMMUNICATING or torch.distributed.is_available() else ():

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function, Nested
     from stator.space.interfaces import Trace
 
-__all__ = ["Reliance", "is_doubted", "reliance", "reported"]
+__all__ = ["Reliance", "Reliances", "is_doubted", "reliance"]
 
 #: how often a frame runs twice before the assumption is made no more
 _MOST_FAILURES = 3
@@ -63,14 +63,31 @@ def is_doubted(trace: Trace, assumption: str) -> bool:
     return assumption in trace.region_state
 
 
-def reported(compiled: Function, made: Reliance) -> Function:
-    """The compiled graph, whose failures count."""
+class Reliances:
+    """The assumptions without which the graph of one trace might not fail."""
 
-    def run(*args: object) -> Nested:
-        try:
-            return compiled(*args)
-        except Exception:
-            made.failed()
-            raise
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.made: dict[str, Reliance] = {}
 
-    return run
+    def rely(self, assumption: str) -> Reliance:
+        """Make an assumption, of which the trace makes one however often it rests on it."""
+        if assumption not in self.made:
+            self.made[assumption] = reliance(self.trace, assumption)
+        return self.made[assumption]
+
+    def counting_failures(self, compiled: Function) -> Function:
+        """The compiled graph, whose failures count."""
+        made = tuple(self.made.values())
+        if not made:
+            return compiled
+
+        def run(*args: object) -> Nested:
+            try:
+                return compiled(*args)
+            except Exception:
+                for each in made:
+                    each.failed()
+                raise
+
+        return run

@@ -28,7 +28,7 @@ from stator.pytorch.graph.located import Located
 from stator.pytorch.graph.regions import Regions
 from stator.pytorch.graph.unread import unread_results
 from stator.pytorch.graph.versions import counting_writes
-from stator.pytorch.shapes.ordinary import OrdinarySizes
+from stator.pytorch.reliance import Reliances
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
         compiled = lending(compiled, *places_of(recorder.tracked.lent, inputs))
     if unread:
         compiled = without_last(compiled, len(unread))
-    compiled = recorder.trace.extension(OrdinarySizes).counting_failures(compiled)
+    compiled = recorder.trace.extension(Reliances).counting_failures(compiled)
     if effects.state_nodes:
         compiled = leaving_state_alone(compiled)
     compiled = without_overrides(compiled, inputs)

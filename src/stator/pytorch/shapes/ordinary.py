@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.bytecode.flow import flow
 from stator.pytorch.fake.metadata import expression_of
-from stator.pytorch.reliance import Reliance, is_doubted, reliance, reported
+from stator.pytorch.reliance import Reliances, is_doubted
 from stator.pytorch.shapes.assertions import Assertions, condition_of
 from stator.pytorch.shapes.symbols import SymValue, compute
 from stator.pytorch.shapes.unbacked import symbols_of
@@ -41,8 +41,6 @@ class OrdinarySizes:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        #: counts the failures; None as long as nothing is assumed
-        self.reliance: Reliance | None = None
         #: what operations have asked: that no assumption has answered will not be answered by another
         self._asked: set[sympy.Basic] = set()
 
@@ -50,7 +48,7 @@ class OrdinarySizes:
         """Take the truth of a condition for granted; False where that cannot be."""
         if is_doubted(self.trace, _ASSUMPTION) or not self.trace.extension(Assertions).assume(condition, truth):
             return False
-        self.reliance = self.reliance or reliance(self.trace, _ASSUMPTION)
+        self.trace.extension(Reliances).rely(_ASSUMPTION)
         return True
 
     def goes_round(self) -> bool:
@@ -94,10 +92,6 @@ class OrdinarySizes:
                 more = compute(self.trace.space, operator.gt, [size, Constant(1)])
                 return more.symbolic and self.assume(more)
         return False
-
-    def counting_failures(self, compiled: Function) -> Function:
-        """The compiled graph, whose failures count if it rests on such assumptions."""
-        return compiled if self.reliance is None else reported(compiled, self.reliance)
 
 
 def _not_empty(trace: Trace, function: Function, value: Value, more: tuple[Host, ...]) -> bool | None:

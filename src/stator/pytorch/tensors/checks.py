@@ -1,4 +1,4 @@
-"""Branches of which one side only raises: the other is assumed, and the assumption checked when the graph has run.
+"""Branches of which one side is hardly ever taken: the other is assumed, and that is checked when the graph has run.
 
 `if not valid.all(): raise ValueError(...)` and `assert valid.all()` need not break the graph, nor need `if not
 is_valid(x): raise …` where the function returns `bool(valid.all())` (`Trace.truth`). The tensor becomes one more
@@ -6,33 +6,36 @@ result of the graph; should it be otherwise, or should the graph fail, random nu
 runs again as ordinary Python, which raises the error the program means. That is sound as long as all that the graph
 does can be undone: a trace of which that turns out not to be so, or only by large copies, is made again, with a break
 at the branch.
+
+So it is where a side warns, or returns at once what has not passed (`if not valid.all(): return valid`, as constraints
+of distributions do). The program may go on from there, and so it counts how often it does (`stator.pytorch.reliance`).
 """
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import torch
 
 from stator import errors
-from stator.interp.branches import BRANCH_HOOKS, leads_to_raise
-from stator.pytorch import internals
+from stator.interp.branches import BRANCH_HOOKS
 from stator.pytorch.graph.undo import undone_for_certain, within_limit
+from stator.pytorch.rare_sides import leads_to_raise, returned_early, warns
+from stator.pytorch.reliance import Reliance, Reliances, is_doubted
 from stator.pytorch.shapes.assertions import Assertions, condition_of
-from stator.pytorch.tensors.calls import function_handler
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import Handler, register
 from stator.space.signals import Restart
-from stator.space.value import Constant, Value
+from stator.space.value import Value
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
-    from stator.pytorch.types import Function, Host
     from stator.space.interfaces import Frame, Trace, Writer
-    from stator.space.space import Space
 
 __all__ = ["Checks", "branch", "install"]
+
+_VERDICTS = (torch.Tensor.all, torch.Tensor.any, torch.all, torch.any)
 
 
 class Checks:
@@ -40,19 +43,20 @@ class Checks:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        #: tensors of one element, and the truth values assumed of them
-        self.assumed: list[tuple[Value, bool]] = []
+        #: tensors of one element, the truth values assumed of them, and what counts how often they are others
+        self.assumed: list[tuple[Value, bool, Reliance | None]] = []
         self.step = 0
         trace.recorder.checks.append(self)
 
-    def assume(self, value: TensorValue, truth: bool) -> bool:
-        """Take the truth of a tensor for granted; False where that cannot be."""
+    def assume(self, value: TensorValue, truth: bool, mostly: str | None = None) -> bool:
+        """Take the truth of a tensor for granted; False where that cannot be (see `_assumed`)."""
         recorder: Recorder = self.trace.recorder
         if not self.trace.root.repeatable or recorder.nodes.around or not _is_undone(recorder):
             return False  # or what an operation runs once, often or never decides it
         # A copy, for the tensor may be changed later on.
         snapshot = record_method(self.trace.space, "clone", value)
-        self.assumed.append((snapshot, truth))
+        counted = None if mostly is None else self.trace.extension(Reliances).rely(mostly)
+        self.assumed.append((snapshot, truth, counted))
         self.step = self.step or self.trace.steps
         return True
 
@@ -63,7 +67,18 @@ class Checks:
 
     def expressions(self, writer: Writer) -> list[str]:
         """What must be true when the graph has run, as expressions of the generated program."""
-        return [writer.expr(value) if truth else f"not {writer.expr(value)}" for value, truth in self.assumed]
+        texts = []
+        for value, truth, counted in self.assumed:
+            text = writer.expr(value) if truth else f"not {writer.expr(value)}"
+            told = counted and writer.const(functools.partial(_told, counted), "holds")
+            texts.append(f"{told}({text})" if told else text)
+        return texts
+
+
+def _told(counted: Reliance, holds: object) -> bool:
+    if not holds:
+        counted.failed()
+    return bool(holds)
 
 
 def _is_undone(recorder: Recorder) -> bool:
@@ -71,50 +86,46 @@ def _is_undone(recorder: Recorder) -> bool:
 
 
 def branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:
-    """Decide a branch on a tensor, or a number in one, if one side of it raises (see branches.BRANCH_HOOKS)."""
+    """Decide a branch on a tensor, or a number in one, if one side of it is hardly ever taken (see BRANCH_HOOKS)."""
     bad_if_true, bad_if_false = leads_to_raise(frame, when_true), leads_to_raise(frame, when_false)
-    if bad_if_true == bad_if_false:
+    if bad_if_true != bad_if_false:
+        return bad_if_false if _assumed(frame.trace, value, bad_if_false) else None
+    rare_if_true, rare_if_false = _is_rare(frame, value, when_true), _is_rare(frame, value, when_false)
+    if rare_if_true == rare_if_false:
         return None
-    return bad_if_false if _assumed(frame.trace, value, bad_if_false) else None
+    mostly = f"the branch at {frame.code.co_filename}:{frame.line()} goes on"
+    return rare_if_false if _assumed(frame.trace, value, rare_if_false, mostly) else None
 
 
-def _assumed(trace: Trace, value: Value, truth: bool) -> bool:
+def _is_rare(frame: Frame, value: Value, index: int) -> bool:
+    """Whether a side of a branch warns, or returns at once the tensor of which `all` or `any` decides it."""
+    if warns(frame, index):
+        return True
+    result = returned_early(frame, index)
+    operation = value.operation if isinstance(value, TensorValue) else None
+    if result is None or operation is None or operation.function not in _VERDICTS:
+        return False
+    return result.force() in operation.operands
+
+
+def _assumed(trace: Trace, value: Value, truth: bool, mostly: str | None = None) -> bool:
+    """Take a truth value for granted; False where that cannot be.
+
+    Args:
+        mostly: the assumption as a sentence, where the program need not be wrong if it does not hold.
+    """
+    if mostly is not None and is_doubted(trace, mostly):
+        return False
     if isinstance(value, TensorValue):
-        return all(size == 1 for size in value.shape) and trace.extension(Checks).assume(value, truth)
+        return all(size == 1 for size in value.shape) and trace.extension(Checks).assume(value, truth, mostly)
     condition = condition_of(trace, value)
-    return condition is not None and trace.extension(Assertions).assume(condition, truth)
-
-
-def _reduction(host: Host, method: Function) -> Handler:
-    """`torch._is_all_true(x)` is `x.all()`, which unlike it can be run on fake tensors of symbolic sizes."""
-    otherwise = function_handler(host)
-
-    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        if len(args) == 1 and not kwargs:
-            tensor = args[0].force()
-            if isinstance(tensor, TensorValue) and tensor.dtype is torch.bool:
-                return space.call_builtin(method, [tensor], {})
-        return otherwise(space, args, kwargs)
-
-    return handler
-
-
-def _asserting(host: Host) -> Handler:
-    """An assertion about a tensor: AOTAutograd drops one that has no message."""
-    otherwise, told = function_handler(host), function_handler(internals.assert_async_msg)
-
-    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        if len(args) + len(kwargs) == 1 and not space.trace.recorder.keeps_order:
-            return told(space, [*args, *kwargs.values(), Constant("the condition does not hold")], {})
-        return otherwise(space, args, kwargs)
-
-    return handler
+    if condition is None or not trace.extension(Assertions).assume(condition, truth):
+        return False
+    if mostly is not None:
+        trace.extension(Reliances).rely(mostly)
+    return True
 
 
 def install() -> None:
-    """Register the hook, the operators that torch.distributions checks its arguments with, and assertions."""
+    """Register the hook."""
     BRANCH_HOOKS.append(branch)
-    register(internals.is_all_true, _reduction(internals.is_all_true, torch.Tensor.all))
-    register(internals.is_any_true, _reduction(internals.is_any_true, torch.Tensor.any))
-    for host in (internals.assert_async, internals.assert_async_op, internals.assert_async_op.default):
-        register(host, _asserting(host))
