@@ -62,7 +62,7 @@ def _names() -> dict[int, str]:
             host = getattr(theirs, name, None)
             if isinstance(host, _KINDS) and callable(getattr(mine, name)) and name not in _LEFT_OUT:
                 found[id(host)] = f"{part}.{name}" if part else name
-    return found
+    return found | {id(getattr(np, name)): name for name in _OWN}
 
 
 #: what NumPy's functions are; classes are none
@@ -95,6 +95,8 @@ def refusal(name: str, why: str) -> Unsupported:
 
 def array_call(name: str, /, *args: object, **kwargs: object) -> Nested:
     """Call one of NumPy's functions on tensors: what graphs contain."""
+    if name in _LAID_OUT:  # as NumPy's result lies, which the caller sees to
+        kwargs.pop("order", None)
     given, named = map_leaves(_wrapped, (args, kwargs))
     return map_leaves(_unwrapped, _function(name)(*given, **named))
 
@@ -129,7 +131,19 @@ def _array(items: Host, dtype: Host = None, **options: Host) -> Host:
     return ours.stack(parts) if parts else ours.array(items, dtype)
 
 
-_OWN: dict[str, Function] = {"pad": _pad, "array": _array, "asarray": _array}
+def _in_columns(array: Host, dtype: Host = None) -> Host:
+    """`numpy.asfortranarray`, of an array that lies otherwise."""
+    return internals.numpy.array(array, dtype)
+
+
+_OWN: dict[str, Function] = {"pad": _pad, "array": _array, "asarray": _array, "asfortranarray": _in_columns}
+#: functions whose `order` says no more than how the result lies in memory
+_LAID_OUT = frozenset(
+    (
+        *("array", "asarray", "copy", "full", "full_like", "ndarray.astype", "ndarray.copy", "ones", "ones_like"),
+        *("zeros", "zeros_like"),
+    )
+)
 
 
 def _wrapped(leaf: Nested) -> Nested:

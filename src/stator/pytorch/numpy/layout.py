@@ -84,12 +84,13 @@ def _number_of(array: np.ndarray) -> int:
 
 def _alike(in_rows: bool, in_columns: bool, owns: bool) -> np.ndarray:
     """A small array that lies in memory so."""
+    array: np.ndarray
     if in_rows and in_columns:
         array = np.empty(2)
     elif in_rows or in_columns:
         array = np.empty((2, 2), order="C" if in_rows else "F")
     else:
-        array = np.empty((4, 4))[::2, ::2]
+        array = np.empty((2, 2, 2)).transpose(1, 0, 2).copy(order="K")
     return array if owns else array[...]
 
 

@@ -82,9 +82,9 @@ class Result:
         if shared and (not (self.same and tensor.root in shared) or any(base.strides for base in bases)):
             return self.copied_view(tensor, bases, real)
         if (not shared and tensor.root is not tensor) or not self.lies_like(tensor, real):
-            if shared or not real.flags.c_contiguous:
+            if shared:
                 raise self.differs("layout in memory")
-            tensor = record_method(self.space, "clone", tensor, memory_format=torch.contiguous_format)
+            tensor = self.laid_out(tensor, real)
         return lying_like(ArrayValue(tensor, type(real)), real, [*self.arrays.values()])
 
     def bases(self, real: Host) -> list[ArrayValue]:
@@ -104,6 +104,17 @@ class Result:
         """Whether the elements of the traced tensor lie in memory like those of an array."""
         strides = tensor.meta.stride if tensor.meta is not None else tuple(tensor.fake.stride())
         return same_sizes(strides, strides_of(real), real.shape)
+
+    def laid_out(self, tensor: TensorValue, real: Host) -> TensorValue:
+        """A copy of a tensor whose elements lie in memory like those of an array, in whatever order."""
+        outer_first = tuple(sorted(range(real.ndim), key=lambda dim: -real.strides[dim]))
+        if not real.transpose(outer_first).flags.c_contiguous:
+            raise self.differs("layout in memory")
+        if real.flags.c_contiguous:
+            return record_method(self.space, "clone", tensor, memory_format=torch.contiguous_format)
+        turned = record_method(self.space, "permute", tensor, outer_first)
+        copy = record_method(self.space, "clone", turned, memory_format=torch.contiguous_format)
+        return record_method(self.space, "permute", copy, tuple(map(outer_first.index, range(real.ndim))))
 
     def differs(self, what: str) -> Unsupported:
         """torch's result is not NumPy's."""
