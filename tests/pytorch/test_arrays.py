@@ -367,3 +367,57 @@ def test_a_vectorized_function_breaks_once() -> None:
         return np.vectorize(lambda v: v * 2 if v > 4 else v)(b) - 1, known(b, 2.0)
 
     agree(lambda: (program, (a(),)), breaks=2)
+
+
+INDICES: dict[str, Any] = {
+    "rows": lambda x, i: x[i],
+    "columns": lambda x, i: x[:, i] * 2,
+    "elements": lambda x, i: x[i, i],
+    "and a number": lambda x, i: x[i, 1],
+    "two dimensions": lambda x, i: x[np.stack([i, i + 1])],
+    "mask": lambda x, i: x[:3][i > 0],
+    "made inside": lambda x, i: x[np.arange(x.shape[0])[1::2]],
+    "none": lambda x, i: x[i[:0]],
+    "written to": lambda x, i: x.clone().index_fill_(0, torch.from_numpy(i.astype(np.int64)), 3.0)[i],
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", INDICES)
+def test_arrays_as_indices_of_tensors(name: str, backend: str) -> None:
+    program = INDICES[name]
+    for dtype in (np.int64, np.int32, np.int8):
+        compiled = stator.compile(program, backend=backend, fullgraph=True)
+        for rows in (4, 5, 7):
+            i, outcomes = np.array([2, 0, 2], dtype=dtype), []
+            for run in (program, compiled):
+                x = torch.linspace(-1, 1, rows * 5).reshape(rows, 5).requires_grad_()
+                result = run(x, i)
+                result.sum().backward()
+                outcomes.append((result, x.grad))
+            torch.testing.assert_close(*outcomes)
+
+
+def test_arrays_as_indices_of_what_is_written() -> None:
+    def program(x: Any, i: Any) -> Any:
+        x[i] = 1.0
+        x[:, i] += 2.0
+        return x * 2
+
+    compiled = stator.compile(program, backend="inductor", fullgraph=True)
+    for rows in (4, 5, 7):
+        i = np.array([2, 0])
+        x, y = torch.zeros(rows, 5), torch.zeros(rows, 5)
+        assert torch.equal(compiled(x, i), program(y, i)) and torch.equal(x, y)
+
+
+def test_arrays_that_are_no_indices_for_the_graph() -> None:
+    for i in (np.array([2.0, 0.0]), np.array([2, 0], dtype=np.uint8), np.array(1), np.arange(3)[::-1]):
+        x = torch.arange(6.0).reshape(3, 2)
+        outcomes = []
+        for run in ((lambda x, i: x[i]), stator.compile(lambda x, i: x[i], backend="eager")):
+            try:
+                outcomes.append(run(x, i).tolist())
+            except (IndexError, ValueError) as e:
+                outcomes.append(str(e))
+        assert outcomes[0] == outcomes[1]

@@ -7,13 +7,14 @@ A tensor of one integer is an index like any other: torch reads the number in it
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import is_symbol
-from stator.pytorch.tensors.lowering import NUMBER_TYPES, STAND_INS
+from stator.pytorch.tensors.lowering import INDICES, NUMBER_TYPES, STAND_INS
 from stator.pytorch.tensors.recording import record_function
 from stator.pytorch.tensors.scalars import is_integral, number_in
 from stator.pytorch.tensors.tensor import TensorValue
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function
     from stator.space.space import Space
 
-__all__ = ["by_number", "item_at", "parts_of", "set_item_at"]
+__all__ = ["by_number", "item_at", "parts_of", "set_item_at", "with_tensors"]
 
 _MASKS = (torch.bool, torch.uint8)
 
@@ -82,6 +83,17 @@ def by_number(space: Space, function: Function, args: list[Value]) -> Value | No
     if not any(part.symbolic and part.cls is int for part in parts):
         return None
     return record_function(space, function, args[0], space.new_tuple(parts), *args[2:])
+
+
+def with_tensors(space: Space, args: list[Value]) -> list[Value] | None:
+    """The arguments of `__getitem__` or `__setitem__`, with tensors for arrays in the index; None if there are none."""
+    parts = parts_of(space, args[1])
+    if type(args[0].force()) is not TensorValue or not any(type(part) in INDICES for part in parts):
+        return None
+    made = [(INDICES[type(part)](space, part) if type(part) in INDICES else None) or part for part in parts]
+    if space.trace.recorder.state.modes.asked or all(map(operator.is_, made, parts)):
+        return None
+    return [args[0], space.new_tuple(made) if args[1].force().cls is tuple else made[0], *args[2:]]
 
 
 def parts_of(space: Space, index: Value) -> list[Value]:

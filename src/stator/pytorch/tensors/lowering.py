@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Args, Function, Host, Kwargs, Nested, Number, OperandMeta
     from stator.space.space import Space
 
-__all__ = ["NUMBER_TYPES", "OPAQUE", "STAND_INS", "Call", "Lowering", "Operand", "fill", "lower_call"]
+__all__ = ["INDICES", "NUMBER_TYPES", "OPAQUE", "STAND_INS", "Call", "Lowering", "Operand", "fill", "lower_call"]
 
 #: other libraries' types of numbers, with what makes Python's own of them where torch takes them for that
 NUMBER_TYPES: dict[type, Callable[[Host], Number]] = {}
 #: models of what is no tensor, with the number that torch takes one for
 STAND_INS: dict[type, Callable[[Space, Any], Value | None]] = {}
+#: the same, with the tensor that torch takes one for in an index
+INDICES: dict[type, Callable[[Space, Any], TensorValue | None]] = {}
 #: functions that make a difference between these and Python's own: of all of them, or of those that are no integers
 _MIND_ALL = (torch.tensor, torch.as_tensor)
 _MIND_FLOATS = (internals.TensorBase.__setitem__,)

@@ -10,7 +10,7 @@ import torch
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.shapes.indices import by_number, item_at, parts_of, set_item_at
+from stator.pytorch.shapes.indices import by_number, item_at, parts_of, set_item_at, with_tensors
 from stator.pytorch.tensors.calls import method_handler
 from stator.pytorch.tensors.indexing import ScalarIndexing
 from stator.pytorch.tensors.recording import record, record_method
@@ -113,13 +113,19 @@ def _getitem(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
     """`tensor[index]`."""
     if len(args) != 2 or kwargs:
         return None
+    given = with_tensors(space, args)
+    if given is not None:
+        return space.call_builtin(_Base.__getitem__, given, {})
     scalar = space.trace.extension(ScalarIndexing).call(args[0].force(), parts_of(space, args[1]))
     return by_number(space, item_at, args) if scalar is None else record(space, scalar, args, {})
 
 
 def _setitem(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """`tensor[index] = value`."""
-    return None if len(args) != 3 or kwargs else by_number(space, set_item_at, args)
+    if len(args) != 3 or kwargs:
+        return None
+    given = with_tensors(space, args)
+    return by_number(space, set_item_at, args) if given is None else space.call_builtin(_Base.__setitem__, given, {})
 
 
 def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
