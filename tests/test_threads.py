@@ -34,3 +34,29 @@ def test_threads_trace_and_run_at_once():
         thread.join(60)
     assert failures == []
     assert not any(thread.is_alive() for thread in threads)
+
+
+def test_threads_that_begin_together_share_an_entry():
+    """Those that wait for the first to compile find its entry, however many there are."""
+    count = 12
+
+    def f(items):
+        total = 0
+        for _ in range(300):  # the trace takes longer than a thread is left to run
+            total = total * 3 + len(items)
+        return total
+
+    compiled = stator.compile(f, backend="eager")
+    start, results = threading.Barrier(count), []
+
+    def work():
+        start.wait()
+        results.append(compiled([1, 2]) == f([1, 2]))
+
+    threads = [threading.Thread(target=work) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert results == [True] * count
+    assert stator.stats().frames == 1

@@ -14,6 +14,7 @@ from stator.compiler.decision import keep_decision
 from stator.compiler.reasons import reason_for
 from stator.compiler.region import ALONE, forget_all
 from stator.controls import resets
+from stator.host.turns import turn
 from stator.interp import opcodes
 from stator.interp.policy import (
     decided_by_function,
@@ -78,11 +79,21 @@ def _entry_for(region: Region, function: FunctionType, code: CodeType, args: lis
         import bytecode  # noqa: F401  here, and not at the first break: the trace may look at sys.modules
     if compile_region.runs_eagerly(code):
         return None
-    stance = current_stance()
-    if stance == "force_eager":
+    if current_stance() == "force_eager":
         return None
+    with turn() as waited:
+        return _in_turn(compile_region, function, code, args, waited=waited)
+
+
+def _in_turn(
+    compile_region: CompileRegion, function: FunctionType, code: CodeType, args: list[Host], *, waited: bool
+) -> Entry | None:
+    """Find or make an entry, while no other thread does."""
     resets.follow(forget_all)
-    config = compile_region.config
+    stance, config = current_stance(), compile_region.config
+    found = compile_region.fitting(code, function, args, config) if waited else None
+    if found is not None:
+        return found
     shared = None if config.disable else compile_region.adopt(code, function, args, config)
     if shared is not None:
         return shared

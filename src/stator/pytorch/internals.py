@@ -669,6 +669,11 @@ def checkpoint_impl() -> Any:
     return getattr(module, "_checkpoint_impl", None)
 
 
+def compile_lock() -> Any:
+    """What torch's tracer holds while it compiles; None where the tracer is not loaded."""
+    return getattr(sys.modules.get("torch._dynamo.convert_frame"), "compile_lock", None)
+
+
 def backward_class(function: Any) -> Any:
     """The class of the nodes that an autograd Function puts into autograd's graph."""
     return function._backward_cls

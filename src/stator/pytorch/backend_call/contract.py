@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import TracedValue
 
-__all__ = ["Inputs", "backend_guards", "dispatching_as_before", "in_context"]
+__all__ = ["Inputs", "alone", "backend_guards", "in_context"]
 
 #: the inputs of a graph, each a node with what it stands for
 Inputs: TypeAlias = "list[tuple[torch.fx.Node, TracedValue]]"
@@ -88,10 +88,14 @@ def _forget_equal_objects(inputs: Inputs) -> None:
         internals.forget_placements()
 
 
-def dispatching_as_before() -> contextlib.AbstractContextManager[None]:
-    """A context in which a backend may leave behind another way of dispatching, as one that fails does."""
-    guard: contextlib.AbstractContextManager[None] = internals.PreserveDispatchKeyGuard()
-    return guard
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """While no other thread is in a backend, as one may be whose backward pass Inductor compiles.
+
+    The backend may leave behind another way of dispatching here, as one that fails does.
+    """
+    with internals.compile_lock() or contextlib.nullcontext(), internals.PreserveDispatchKeyGuard():
+        yield
 
 
 @contextlib.contextmanager
