@@ -68,6 +68,7 @@ EXCEPTIONS = {
     "pytorch/graph/undo.py: only_contents": "of a written tensor, and TensorMatch guards it",
     "pytorch/graph/undo.py: _is_reshaped": "compared after the graph has been recorded, with what was recorded",
     "pytorch/graph/versions.py: counting_writes": _TENSOR,
+    "pytorch/state/contexts.py: _is_from_outside": _TENSOR,
     "pytorch/tensors/tensor.py: TensorValue.from_host": _TENSOR,
 }
 

@@ -14,15 +14,20 @@ from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.tensors.subclass import FunctionState
 from stator.space.protocol import FALSE, NONE, models, register
+from stator.space.signals import Restart
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import torch.fx
 
     from stator.guards.source import Source
+    from stator.pytorch.interfaces import Recorder
     from stator.pytorch.state.switches import Calls
+    from stator.pytorch.traced import TracedTensor
     from stator.pytorch.types import Host
-    from stator.space.interfaces import Writer
+    from stator.space.interfaces import Trace, Writer
     from stator.space.space import Space
 
 __all__ = ["InferenceContext", "OpenContext", "install"]
@@ -138,12 +143,56 @@ class InferenceContext(OpenContext):
         return [(internals.exit_inference_mode, (self.node,))]
 
 
+class ViewsInInference:
+    """Views that are made in inference mode of what was made outside of it: AOTAutograd takes no graph of both.
+
+    The mode begins in front of the graph then; where there may be but one graph, it runs in the program's order.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        #: the instruction that first enters inference mode
+        self.step = trace.steps
+        trace.recorder.checks.append(self)
+
+    def confirm(self) -> None:
+        """The trace is over: make it again if there is such a view."""
+        recorder: Recorder = self.trace.recorder
+        if recorder.keeps_order or not any(map(_is_from_outside, _made_in_inference(recorder))):
+            return
+        if self.trace.compile_region.fullgraph:
+            recorder.tracked.in_order = True
+            return
+        why = "AOTAutograd makes no views in it of tensors from outside"
+        raise Restart(self.step, errors.UnsupportedTensorOperation("torch.inference_mode", why))
+
+    def expressions(self, writer: Writer) -> list[str]:
+        """The results of the graph have nothing to do with it."""
+        return []
+
+
+def _made_in_inference(recorder: Recorder) -> Iterator[TracedTensor]:
+    for operation in recorder.nodes.operations.values():
+        if recorder.state.infers(operation.state):
+            yield from operation.made_values
+
+
+def _is_from_outside(value: TracedTensor) -> bool:
+    """Whether it is a view of what was made outside of inference mode."""
+    root = value.root
+    if root is value or root.operation is None:
+        return root is not value and not (root.host is not None and root.host.is_inference())
+    return not value.recorder.state.infers(root.operation.state)
+
+
 def _enter_inference(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """`torch.inference_mode.__enter__`."""
     mode = space.known(space.getattr(args[0], "mode").force())
     if not isinstance(mode, bool):
         return None
     recorder = space.trace.recorder
+    if mode:
+        space.trace.extension(ViewsInInference)
     recorder.fakes.replay()
     real = internals.InferenceMode(mode)
     real.__enter__()

@@ -176,6 +176,11 @@ class State:
     def _key(self) -> object:
         return (self.current, torch.is_inference_mode_enabled(), tuple(map(str, _devices())))
 
+    @staticmethod
+    def infers(key: Any) -> bool:
+        """Whether inference mode is on in the global state of this key."""
+        return bool(key[1])
+
     def rely(self, names: Iterable[str]) -> None:
         """The trace depends on these switches, as they were at its start."""
         self.used = True
