@@ -213,7 +213,7 @@ DISTRIBUTIONS: dict[str, Any] = {
 def test_distributions_made_inside(name: str, backend: str) -> None:
     def program(x: Any) -> Any:
         p = DISTRIBUTIONS[name](x)
-        return p.entropy(), p.mean
+        return p.entropy(), p.mean, D.kl_divergence(p, DISTRIBUTIONS[name](x * 1.1))
 
     for size in (3, 5, 7):
         make = lambda size=size: (program, (torch.linspace(-1, 1, 4 * size).reshape(4, size).requires_grad_(),))  # noqa: E731

@@ -49,6 +49,22 @@ def test_sizes_zero_and_one_are_their_own() -> None:
     assert compiles(lambda a: a * 2, rows(3, 4, 1, 5, 1, 0)) == [1, 2, 3, 3, 3, 4]
 
 
+def test_the_sizes_that_two_tensors_are_broadcast_to() -> None:
+    def fn(a: Any, b: Any) -> Any:
+        return a.expand(torch._C._infer_size(a.shape, b.shape)) * 2
+
+    calls = [(torch.randn(n, 1, 4), torch.randn(m, 4)) for n, m in [(2, 3), (2, 5), (3, 6), (7, 7), (3, 1), (1, 1)]]
+    assert compiles(fn, calls) == [1, 2, 3, 3, 4, 5]
+    calls = [(torch.randn(n), torch.randn(n)) for n in (3, 5, 7)]
+    assert compiles(fn, calls) == [1, 2, 2]
+    compiled = stator.compile(fn, backend="eager", dynamic=True)
+    for a, b in [(2, 3), (4, 5)]:
+        with pytest.raises(
+            RuntimeError, match=f"tensor a \\({a}\\) must match the size of tensor b \\({b}\\) at non-singleton"
+        ):
+            compiled(torch.ones(a), torch.ones(b))
+
+
 def test_decisions_on_sizes_are_guarded() -> None:
     def fn(a: Any) -> Any:
         return a + 1 if a.shape[0] > 5 else a - 1

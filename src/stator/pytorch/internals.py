@@ -302,6 +302,7 @@ _FUNCTIONS = {
     ),
     "is_all_true": Name("torch._is_all_true", FUNCTION, "a call that is modelled"),
     "is_any_true": Name("torch._is_any_true", FUNCTION, "a call that is modelled"),
+    "infer_size": Name("torch._C._infer_size", FUNCTION, "a call that is modelled"),
     "NodeBase": Name(
         "torch._C._NodeBase", CLASS, "a node of torch.fx, as its C code sees it", has=("_next", "_prev", "_erased")
     ),

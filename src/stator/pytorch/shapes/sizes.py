@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.models.containers.tuple_ import LIKE_TUPLES
+from stator.pytorch import internals
 from stator.space.deferred import concatenated
 from stator.space.protocol import COMPARISONS, MODELS, bad_call, pure, register
 from stator.space.recursion import repr_piece
@@ -87,11 +88,35 @@ def _as_tuple(name: str) -> Handler:
     return handler
 
 
+def _infer_size(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`torch._C._infer_size(a, b)`: the sizes to which both are broadcast."""
+    if len(args) != 2 or kwargs or any(arg.force().cls is not torch.Size for arg in args):
+        return space.run_known(internals.infer_size, args, kwargs)
+    first, second = (space.unpack(arg) for arg in args)
+    count = max(len(first), len(second))
+    padded = ([*[_ONE] * (count - len(sizes)), *sizes] for sizes in (first, second))
+    found = [_common(space, *sizes) for sizes in zip(*padded, strict=True)]
+    if None in found:  # it says so, of numbers that are known
+        return space.run_known(internals.infer_size, args)
+    return new_size(space, found)  # type: ignore[arg-type]
+
+
+_ONE = Constant(1)
+
+
+def _common(space: Space, size: Value, other: Value) -> Value | None:
+    """The size that both become; None if there is none."""
+    if space.truth(space.compare("==", size, other)) or space.truth(space.compare("==", other, _ONE)):
+        return size
+    return other if space.truth(space.compare("==", size, _ONE)) else None
+
+
 def install() -> None:
     """Register the models."""
     own = vars(torch.Size)
     register(torch.Size.__new__, _new)
     register(own["numel"], _numel)
+    register(internals.infer_size, _infer_size)
     pure(own["__reduce__"])
     register(own["__repr__"], _repr)
     register(own["__add__"], _joined(False))
