@@ -89,6 +89,8 @@ BY_INDEX = {
     "sizes": lambda x, i: (torch.zeros(i.item(), 3), torch.full((int(i) + 1,), 2.0), x.detach().repeat(int(i), 1)),
     "float": lambda x, i: x * float(i) + (i * 0.5).item() ** 2 + int(i * 1.5),
     "bool": lambda x, i: x * (i > 1).item(),
+    "bool of a tensor": lambda x, i: (bool(i > 1), bool(i), bool(x[:1, 1].sum()), x * bool((x > 1).any())),
+    "bool of a number": lambda x, i: (bool(i.item()), [bool(n) for n in (x[0] > 0).tolist()], bool(i.item() * 0.5)),
     "extremes": lambda x, i: (x * max(i.item(), 2), min(int(i), 3, 9), max([4, int(i)])),
     "extremes of floats": lambda x, i: (x * max(1.0, (i * 0.7).item()), min(0.5, 1 / (i.item() + 1.0)) * x),
     "torch's functions of numbers": lambda x, i: (

@@ -16,7 +16,7 @@ from stator.pytorch.tensors.indexing import ScalarIndexing
 from stator.pytorch.tensors.recording import record, record_method
 from stator.pytorch.tensors.scalars import as_number, is_at_hand, is_integral, known_as
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import register
+from stator.space.protocol import LAST_RESORTS, register
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -135,8 +135,21 @@ def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return method_handler(_Base.new, "new")(space, args, kwargs)  # type: ignore[return-value]
 
 
+def _bool(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`bool(x)` of a tensor of one element, or of a number in one: known when the graph runs (see LAST_RESORTS)."""
+    value = args[0].force() if len(args) == 1 and not kwargs else None
+    if isinstance(value, TensorValue) and value.meta is not None and all(size == 1 for size in value.shape):
+        condition = value if value.dtype is torch.bool else record_method(space, "ne", value, 0)
+        value = as_number(space, condition, object)
+    elif value is not None and value.symbolic:
+        value = space.call(space.getattr(value, "__bool__"), [], {}).force()
+    return value if value is not None and value.symbolic and value.cls is bool else None
+
+
 def install() -> None:
     """Register the models."""
+    decided = LAST_RESORTS[bool]
+    LAST_RESORTS[bool] = lambda space, *call: decided(space, *call) or _bool(space, *call)
     register(torch.Tensor.__iter__, _iter)
     register(_Base.__getitem__, _getitem)
     register(_Base.__setitem__, _setitem)
