@@ -1,4 +1,4 @@
-"""Two threads may trace, and run what was traced, at once."""
+"""Threads call and compile the same functions at once."""
 
 import threading
 
@@ -14,7 +14,7 @@ def program(n, items):
     return [total, {"n": n}]
 
 
-def test_threads_trace_and_run_at_once():
+def test_threads_compile_and_run_at_once():
     wrapped = stator.compile(program, backend="eager", recompile_limit=100)
     failures = []
     start = threading.Barrier(6)
