@@ -389,7 +389,7 @@ def same_weights_check() -> tuple[Any, Calls]:
 
     def drift(x):
         out = model(x)
-        if torch.equal(model[0].weight, shadow[0].weight):  # SB0202
+        if torch.equal(model[0].weight, shadow[0].weight):  # SB0201
             return out
         return out - shadow(x)
 

@@ -474,3 +474,84 @@ def test_a_loop_until_a_tensor_says_so_breaks_once_a_round() -> None:
         assert torch.equal(stator.compile(until, backend=backend)(torch.ones(2)), until(torch.ones(2)))
         assert {record.code for record in stator.stats().breaks} == {"SB0201"}
         assert stator.stats().graphs == 2
+
+
+# -- comparisons of two tensors as a whole ---------------------------------------------------------------------------
+
+
+def close(x: Any, y: Any) -> Any:
+    assert torch.allclose(x, y, atol=1e-3), "not close"
+    return x * y
+
+
+def equal(x: Any, y: Any) -> Any:
+    if not torch.equal(x, y):
+        raise ValueError("not equal")
+    return x * y
+
+
+def not_equal(x: Any, y: Any) -> Any:
+    if x.equal(y):
+        raise ValueError("equal")
+    return x * y
+
+
+def close_method(x: Any, y: Any) -> Any:
+    if not x.allclose(y, equal_nan=True):
+        warnings.warn("not close", stacklevel=1)
+    return x * y
+
+
+def kept(x: Any, y: Any) -> Any:
+    return torch.equal(x, y), x.allclose(y), x * y
+
+
+def branched(x: Any, y: Any) -> Any:
+    return x * y if torch.equal(x, y) else x - y
+
+
+COMPARING = {close: 0, equal: 0, not_equal: 0, close_method: 0, kept: 0, branched: None}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("program", COMPARING)
+def test_comparisons_of_tensors(program: Any, backend: str) -> None:
+    compiled = stator.compile(program, backend=backend)
+    for size in (3, 5, 7):
+        for other in (1.0, 2.0, 1.00001, float("nan")):
+            outcomes = []
+            for run in (program, compiled):
+                x = torch.ones(size, requires_grad=True)
+                y = x.detach() if other == 1.0 else torch.full((size,), other)
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    try:
+                        result = run(x, y)
+                        *flags, last = result if isinstance(result, tuple) else (result,)
+                        last.sum().backward()
+                        result = flags, last.detach()
+                    except Exception as e:
+                        result = (type(e), str(e))
+                told = [str(warning.message) for warning in caught if "close" in str(warning.message)]
+                outcomes.append((str(result), str(x.grad), told))
+            assert outcomes[0] == outcomes[1], outcomes
+    if COMPARING[program] == 0:
+        # where it warns often, it breaks
+        assert stator.stats().graph_breaks == 0 or program is close_method, stator.stats().breaks
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (torch.ones(3), torch.ones(4)),
+        (torch.ones(3), torch.ones(3, dtype=torch.float64)),
+        (torch.ones(3), torch.ones(4, dtype=torch.float64)),
+        (torch.ones(3), torch.ones(3, 1)),
+        (torch.ones(0), torch.ones(0)),
+        (torch.full((2,), float("nan")), torch.full((2,), float("nan"))),
+    ],
+)
+def test_comparisons_of_unlike_tensors(x: Any, y: Any) -> None:
+    for program in (kept, equal, close):
+        agree(lambda program=program: (lambda x, y: program(x, y)[:2], (x, y)), breaks=None)
+        agree(lambda program=program: (lambda x: program(x, x)[:2], (x,)), breaks=None)
