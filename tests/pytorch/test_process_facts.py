@@ -65,3 +65,23 @@ def test_what_cuda_is_at(function, name, answers, monkeypatch):
     answer[0] = answers[1]
     torch.testing.assert_close(compiled(x), function(x))
     assert stator.stats().graphs == 2
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_profiler_that_is_made_inside_breaks_where_it_begins_and_ends(backend):
+    """It sees the operations that are in it: so it must begin and end between two graphs."""
+
+    def program(x):
+        with torch.profiler.profile() as profile:
+            y = x * 2
+        return y.exp(), profile
+
+    compiled = stator.compile(program, backend=backend, dynamic=True)
+    for size in (3, 5, 7):
+        x = torch.ones(size, requires_grad=True)
+        result, profile = compiled(x)
+        assert torch.equal(result, (x * 2).exp())
+        assert profile.activities == torch.profiler.supported_activities()
+        assert not any("exp" in event.key for event in profile.key_averages())
+    assert "aten::mul" in {event.key for event in profile.key_averages()}
+    assert {record.code for record in stator.stats().breaks} == {"SB0115"} and stator.stats().graph_breaks == 2

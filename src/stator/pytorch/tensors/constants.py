@@ -54,6 +54,7 @@ _OF_THE_MACHINE = frozenset(
         ("torch.accelerator", "current_accelerator"),
         ("torch.accelerator", "device_count"),
         ("torch.accelerator", "is_available"),
+        ("torch.profiler.profiler", "supported_activities"),
     }
 )
 #: those that look at the process or the thread, which the program changes: what they answer is guarded
