@@ -20,6 +20,7 @@ from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.graph.undo import can_be_undone
 from stator.pytorch.shapes.symbols import SymValue, compute
+from stator.pytorch.shapes.unified import assert_contents
 from stator.pytorch.tensors.lowering import Call, Operand
 from stator.space.signals import Restart
 from stator.space.value import Constant
@@ -84,9 +85,12 @@ def insert_asserts(recorder: Recorder, gm: torch.fx.GraphModule) -> None:
     backend makes of it a slice, which takes any bounds: an assertion about `n` must tell.
     """
     shapes = recorder.shapes
-    if not shapes.begun or not shapes.env.deferred_runtime_asserts:
+    if not shapes.begun:
         return
-    from torch.fx.passes.runtime_assert import insert_deferred_runtime_asserts
+    if shapes.env.deferred_runtime_asserts:
+        from torch.fx.passes.runtime_assert import insert_deferred_runtime_asserts
 
-    insert_deferred_runtime_asserts(gm, shapes.env, "stator")
-    gm.recompile()
+        insert_deferred_runtime_asserts(gm, shapes.env, "stator")
+        gm.recompile()
+    if assert_contents(gm, shapes.env):
+        gm.recompile()
