@@ -421,3 +421,25 @@ def test_arrays_that_are_no_indices_for_the_graph() -> None:
             except (IndexError, ValueError) as e:
                 outcomes.append(str(e))
         assert outcomes[0] == outcomes[1]
+
+
+def test_arrays_as_indices_are_shown_to_subclasses_as_they_are() -> None:
+    seen: list[Any] = []
+
+    class Shown(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append([type(arg) for arg in args])
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    def program(x: Any, i: Any) -> Any:
+        x = x.as_subclass(Shown)
+        x[i] = 3.0
+        return x[i].as_subclass(torch.Tensor) + 1
+
+    for rows in (3, 5):
+        outcomes = []
+        for run in (program, stator.compile(program, backend="eager")):
+            seen.clear()
+            outcomes.append((run(torch.zeros(rows, 2), np.array([2, 0])).tolist(), list(seen)))
+        assert outcomes[0] == outcomes[1]

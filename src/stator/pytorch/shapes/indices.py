@@ -14,6 +14,7 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import is_symbol
+from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.lowering import INDICES, NUMBER_TYPES, STAND_INS
 from stator.pytorch.tensors.recording import record_function
 from stator.pytorch.tensors.scalars import is_integral, number_in
@@ -88,8 +89,11 @@ def by_number(space: Space, function: Function, args: list[Value]) -> Value | No
 def with_tensors(space: Space, args: list[Value]) -> list[Value] | None:
     """The arguments of `__getitem__` or `__setitem__`, with tensors for arrays in the index; None if there are none."""
     parts = parts_of(space, args[1])
-    if type(args[0].force()) is not TensorValue or not any(type(part) in INDICES for part in parts):
+    if not any(type(part) in INDICES for part in parts):
         return None
+    tensors = (value for value in (args[0].force(), *parts) if isinstance(value, TensorValue))
+    if any(tensor.cls not in PLAIN_CLASSES or tensor.meta is None for tensor in tensors):
+        return None  # a class of the program's would be shown another index than it is given
     made = [(INDICES[type(part)](space, part) if type(part) in INDICES else None) or part for part in parts]
     if space.trace.recorder.state.modes.asked or all(map(operator.is_, made, parts)):
         return None
