@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import sysconfig
@@ -18,7 +19,7 @@ _STDLIB = tuple(
 )
 _SITE = ("site-packages" + os.sep, "dist-packages" + os.sep)
 #: directories whose frames are run as they are when the hook meets them (their callees are still looked at)
-SKIPPED: list[str] = []
+_SKIPPED: list[str] = []
 #: directories inside skipped ones whose frames are traced all the same
 TRACED: list[str] = []
 #: codes of such frames, as they are what is to be compiled
@@ -86,7 +87,7 @@ def is_run_as_it_is(function: Any) -> bool:
 def worth_tracing(code: CodeType) -> bool:
     """Whether a frame that the hook meets after a break is traced.
 
-    Frames of Stator, of the standard library and of libraries registered in `SKIPPED` are not: they are met when an
+    Frames of Stator, of the standard library and of libraries given to `skip` are not: they are met when an
     operation that broke the graph runs as ordinary Python, and tracing its internals would only cost time.
     """
     name = code.co_filename
@@ -104,14 +105,21 @@ def want(code: CodeType) -> None:
         set_code_policy(code, CodePolicy.TRACE)
 
 
+def skip(*beginnings: str) -> None:
+    """Files whose paths begin so are of libraries."""
+    _SKIPPED.extend(beginnings)
+    is_library_file.cache_clear()
+
+
 def is_library(code: CodeType) -> bool:
-    """Whether code is the standard library's, or in one of `SKIPPED`: no line that a user would look at."""
+    """Whether code is the standard library's, or in a file given to `skip`: no line that a user would look at."""
     return is_library_file(code.co_filename)
 
 
+@functools.lru_cache(maxsize=4096)  # of what is executed as text each has a name of its own
 def is_library_file(name: str) -> bool:
     """The same of a file."""
-    if name.startswith(tuple(SKIPPED)):
+    if name.startswith(tuple(_SKIPPED)):
         return True
     return name.startswith(_STDLIB) and not is_installed(name) and os.sep + "test" + os.sep not in name
 

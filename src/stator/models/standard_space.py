@@ -27,6 +27,19 @@ if TYPE_CHECKING:
     from stator.space.value import ObjectValue, Value
 
 
+#: slots by which values refer to host objects, and to what refers to them
+_REFERRING = ("host", "real", "_attrs", "_shared", "dict_owner", "table")
+#: those of them that the values of a class have
+_HOLDING: dict[type, list[str]] = {}
+
+
+def _emptied(value: Value, slot: str) -> bool:
+    with contextlib.suppress(AttributeError):
+        setattr(value, slot, None)
+        return True
+    return False
+
+
 class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls, Text):
     """The generic algorithms of the object space over one trace, and those steps of them that make a certain model."""
 
@@ -82,9 +95,11 @@ class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls, Text):
     def release(self) -> None:
         """The trace is over: let go of the host objects it looked at, without waiting for the garbage collector."""
         for value in self._by_id.values():
-            for slot in ("host", "real", "_attrs", "_shared", "dict_owner", "table"):
-                with contextlib.suppress(AttributeError):
-                    setattr(value, slot, None)
+            holding = _HOLDING.get(type(value))
+            if holding is None:
+                holding = _HOLDING[type(value)] = [slot for slot in _REFERRING if _emptied(value, slot)]
+            for slot in holding:
+                setattr(value, slot, None)
         for value in self._unread:
             value.host = None
         self._unread.clear()

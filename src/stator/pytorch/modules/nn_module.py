@@ -58,11 +58,13 @@ _PLAIN_DICTS = (dict, _GLOBALS["OrderedDict"])
 
 def _find(space: Space, members: DictValue, name: Value) -> Value | None:
     """The item under a name; an empty dict is guarded as such, once for all names."""
-    table = members.table
-    if not table.complete and not table.overlay and not members.host:
-        table.size(space)
-        return None
-    return members.find(space, name)
+    return None if _stays_empty(space, members) else members.find(space, name)
+
+
+def _stays_empty(space: Space, existing: DictValue) -> bool:
+    """Whether the dict is empty, and was so before the trace; guarded."""
+    table = existing.table
+    return not (table.complete or table.overlay or existing.host) and not table.size(space)
 
 
 def _getattr(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -184,7 +186,7 @@ def _forward_of_compiled(space: Space, args: list[Value], kwargs: dict[str, Valu
 
 def _is_empty(space: Space, hooks: Value | None) -> bool:
     table = _plain_dict(hooks)
-    return table is not None and not space.truth(table)
+    return table is not None and (_stays_empty(space, table) or not space.truth(table))
 
 
 def install() -> None:

@@ -40,7 +40,7 @@ def install() -> None:
     policy.SHARED.append(_disabled)
     root = os.path.dirname(torch.__file__)
     # typing_extensions are parts of later versions of the standard library
-    policy.SKIPPED += [root + os.sep, typing_extensions.__file__]
+    policy.skip(root + os.sep, typing_extensions.__file__)
     policy.COMPUTED_BY.append(root + os.sep)
     policy.COMPUTING += [torch.Tensor, torch.nn.Module]
     policy.MACHINERY.extend(os.path.join(root, part) for part in _MACHINERY)
@@ -49,5 +49,5 @@ def install() -> None:
     numpy = importlib.util.find_spec("numpy")
     if numpy is not None:
         policy.COMPUTING.append(importlib.import_module("numpy").ndarray)
-        policy.SKIPPED.extend(os.path.join(place, "") for place in numpy.submodule_search_locations or ())
+        policy.skip(*[os.path.join(place, "") for place in numpy.submodule_search_locations or ()])
     policy.TRACED.extend(os.path.join(root, part, "") for part in _TRACED)
