@@ -223,3 +223,24 @@ def test_options_of_the_mark_are_on_the_call() -> None:
 
 def test_compiled_by_inductor() -> None:
     alike(CAPTURED["parameters"][0], plain_rows, backend="inductor", sizes=(3,), calls=1, breaks=0, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "inductor"])
+def test_parts_of_a_size_that_varies(backend: str) -> None:
+    @nested_compile_region
+    def waved(x: Any) -> Any:
+        return x.sin()
+
+    def run(x: Any) -> Any:
+        return waved(waved(x).narrow(0, 0, x.shape[0] // 2))
+
+    compiled = stator.compile(run, backend=backend, fullgraph=True)
+    for size in (8, 6, 9):
+        gradients = []
+        for function in (run, compiled):
+            x = torch.arange(2.0 * size).reshape(size, 2).requires_grad_()
+            stator.mark_dynamic(x, 0)
+            y = function(x)
+            y.sum().backward()
+            gradients += [y, x.grad]
+        torch.testing.assert_close(gradients[:2], gradients[2:])

@@ -25,6 +25,7 @@ import torch.fx
 from stator.pytorch.graph.graph_module import graph_module
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.nesting import Bare
+from stator.pytorch.shapes.unbacked import sizes_of
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.tensor import TensorValue
 
@@ -100,6 +101,12 @@ class _Region:
         operands = [value for node in given if _may_enter(value := values.get(node))]
         if len(operands) < len(given):
             return set()
+        bare = {str(size) for value in operands for size in sizes_of(value.fake)}
+        for symbol in self.recorder.shapes.binders(operands):
+            # Of `s // 2` alone Inductor cannot tell what `s` is.
+            if str(symbol.number) not in bare:
+                operands.append(symbol)
+                given.append(symbol.node)
         key = (_text(body, given, results), tuple([_facts(value) for value in operands]), id(self.options))
         if key not in shared:
             name = f"region_{len(self.recorder.nodes.attributes)}"
