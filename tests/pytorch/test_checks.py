@@ -555,3 +555,52 @@ def test_comparisons_of_unlike_tensors(x: Any, y: Any) -> None:
     for program in (kept, equal, close):
         agree(lambda program=program: (lambda x, y: program(x, y)[:2], (x, y)), breaks=None)
         agree(lambda program=program: (lambda x: program(x, x)[:2], (x,)), breaks=None)
+
+
+# -- truth values of several tensors, and sides that say something before they raise ---------------------------------
+
+
+class Watch:
+    def __init__(self) -> None:
+        self.failed = False
+
+    def check(self, x: Any) -> Any:
+        if (x < 0).any():
+            self.failed = True
+            print("negative", x.min().item())
+            raise ValueError("negative")
+        return x * 2
+
+
+def all_of(x: Any) -> Any:
+    assert all((part > 0).all() for part in (x, x + 1)), "not positive"
+    return x * 2
+
+
+def none_of(x: Any) -> Any:
+    if any([(x < -5).any(), x.isnan().any()]):
+        raise ValueError("out of range")
+    return x * 2
+
+
+def kept_of_all(x: Any) -> Any:
+    fine = all((part > 0).all() for part in (x, x + 1))
+    return x * 2 if fine else x * 3
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("program", [all_of, none_of, Watch().check])
+def test_several_tensors_and_a_side_that_tells(program: Any, backend: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for size in (3, 5, 7):
+        make = lambda value, size=size: (program, (torch.full((size,), value, requires_grad=True),))  # noqa: E731
+        agree(lambda: make(1.0), graphs=1, breaks=0, grad=True, backend=backend, rtol=1e-6)
+        capsys.readouterr()
+        agree(lambda: make(-9.0), breaks=None, backend=backend)
+        told = capsys.readouterr().out.splitlines()
+        assert told == (["negative -9.0"] * 4 if program.__name__ == "check" else [])
+        agree(lambda: make(float("nan")), breaks=None, backend=backend)
+
+
+def test_the_truth_of_several_tensors_that_decides_no_raise() -> None:
+    for value in (1.0, -1.0):
+        agree(lambda value=value: (kept_of_all, (torch.full((3,), value),)), breaks=None)

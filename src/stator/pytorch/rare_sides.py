@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
 __all__ = ["leads_to_raise", "returned_early", "warns"]
 
-#: what may stand between a branch and the raise it leads to: the making of an exception, and of what it tells
+#: what may stand between a branch and the raise it leads to: the making of an exception, and of what it tells; what is
+#: said or kept besides (`print(…)`, `self.failed = True`)
 _HARMLESS = frozenset(
     (
         *("LOAD_CONST", "LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "LOAD_COMMON_CONSTANT"),
         *("PUSH_NULL", "CALL", "CALL_KW", "CALL_FUNCTION_EX", "FORMAT_VALUE", "CONVERT_VALUE", "COPY", "SWAP"),
         *("BUILD_STRING", "BUILD_TUPLE", "BUILD_LIST", "BUILD_MAP", "BUILD_SLICE", "BINARY_OP", "BINARY_SUBSCR"),
         *("BINARY_SLICE", "COMPARE_OP", "UNARY_NEGATIVE", "UNARY_NOT", "UNARY_INVERT", "STORE_FAST"),
+        *("POP_TOP", "STORE_ATTR", "CONTAINS_OP", "IS_OP", "BUILD_SET"),
     )
 )
 _LONGEST = 60

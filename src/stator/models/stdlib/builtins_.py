@@ -29,10 +29,21 @@ def intern(space: Space, text: Value, /) -> Value:
     return Constant(host)
 
 
+def _truth(space: Space, item: Value) -> bool:
+    """The truth of one of the items of `all` or `any`: where nobody knows it, the branch on the result may decide."""
+    try:
+        return space.truth(item)
+    except Unsupported:
+        decided = space.trace.assumed(item)
+        if decided is None:
+            raise
+        return decided
+
+
 _FUNCTIONS: dict[Host, Callable[..., Value]] = {
     abs: lambda space, value, /: space.unary("abs", value),
-    all: lambda space, iterable, /: bool_value(all(space.truth(item) for item in space.iterate(iterable))),
-    any: lambda space, iterable, /: bool_value(any(space.truth(item) for item in space.iterate(iterable))),
+    all: lambda space, iterable, /: bool_value(all(_truth(space, item) for item in space.iterate(iterable))),
+    any: lambda space, iterable, /: bool_value(any(_truth(space, item) for item in space.iterate(iterable))),
     callable: lambda space, value, /: bool_value(space.host_lookup(value.force().cls, "__call__") is not MISSING),
     repr: lambda space, value, /: repr_of(space, value),
     ascii: lambda space, value, /: ascii_of(space, value),
