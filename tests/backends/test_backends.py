@@ -100,6 +100,21 @@ def test_what_a_backend_is_handed() -> None:
     assert marks == {*net.parameters(), *net.buffers()}
 
 
+@pytest.mark.parametrize("fullgraph", [False, True])
+@pytest.mark.parametrize("mark", [None, stator.mark_dynamic, stator.maybe_mark_dynamic, stator.mark_unbacked])
+def test_a_backend_that_fails_whatever_the_sizes_are_is_named(mark: Any, fullgraph: bool) -> None:
+    def duck(gm: Any, inputs: Any) -> Any:
+        raise RuntimeError("duck!")
+
+    compiled = stator.compile(lambda a, b: a + b, backend=duck, dynamic=mark is None or None, fullgraph=fullgraph)
+    given = [torch.ones(6), torch.ones(6)]
+    for tensor in given if mark is not None else []:
+        mark(tensor, 0)
+    for _ in range(2):
+        with pytest.raises(stator.BackendError, match="duck!"):
+            compiled(*given)
+
+
 def test_a_failing_backend_is_named() -> None:
     def broken(gm: Any, inputs: Any) -> Any:
         raise KeyError("oh")

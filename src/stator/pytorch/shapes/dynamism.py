@@ -44,7 +44,7 @@ def dims(trace: Trace, value: TracedTensor) -> Dims:
     if is_wrapper(type(tensor)):
         return _NONE
     told = _told(trace, tensor, source) if is_told_of(trace) else {}
-    kept = {dim for dim, dynamic in told.items() if not dynamic}
+    kept = {dim for dim, dynamic in told.items() if not dynamic} | _numbers(trace, source)
     fixed = marks.dims(tensor, "_dynamo_static_indices") | kept
     unbacked = marks.dims(tensor, marks.UNBACKED)
     marked = marks.dims(tensor, *marks.ENFORCED) | unbacked
@@ -69,10 +69,15 @@ def dims(trace: Trace, value: TracedTensor) -> Dims:
     return Dims(found, strides)
 
 
+def _numbers(trace: Trace, source: Source) -> set[int]:
+    """The dimensions whose sizes are to be numbers in all traces of the code (see `fixed_places`)."""
+    return {dim for key, dim in fixed_places(trace) if key == source.expr()}
+
+
 def _told(trace: Trace, tensor: torch.Tensor, source: Source) -> dict[int, bool]:
     """The dimensions of which the user has said by their source's name whether they are to be symbols."""
     by_value = not isinstance(tensor, torch.nn.Parameter)
-    numbers = {dim for key, dim in trace.region_state.get("fixed", ()) if key == source.expr()}
+    numbers = _numbers(trace, source)
     found = {
         dim: told_dynamic(trace, source, size, dim, by_value)
         for dim, size in enumerate(tensor.shape)
@@ -91,8 +96,7 @@ def _varying(trace: Trace, tensor: torch.Tensor, source: Source) -> tuple[set[in
     if before is not None and len(before.sizes) == len(now.sizes):
         now = now.after(before)
     seen[key] = now
-    fixed = trace.region_state.get("fixed", ())
-    kept = {dim for place, dim in fixed if place == key}
+    kept = _numbers(trace, source)
     return set(now.other_sizes - kept), now.other_strides - kept
 
 
@@ -138,9 +142,15 @@ def _note(state: dict[object, Any], source: Source, host: Host) -> None:
         state.setdefault("numbers", {})[source.expr()] = host
 
 
-def fixed(trace: Trace, places: list[tuple[str, int]]) -> Restart:
+def fixed_places(trace: Trace) -> set[tuple[str, int]]:
+    """The dimensions, by their tensors' sources, that are to be numbers in all traces of the code."""
+    found: set[tuple[str, int]] = trace.region_state.setdefault("fixed", set())
+    return found
+
+
+def fixed(trace: Trace, places: set[tuple[str, int]]) -> Restart:
     """The size and stride of these dimensions are to be numbers in all further traces: raised, it begins one."""
-    trace.region_state.setdefault("fixed", set()).update(places)
+    fixed_places(trace).update(places)
     return Restart(0, errors.ForcedBreak(0))
 
 

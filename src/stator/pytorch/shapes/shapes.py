@@ -268,8 +268,9 @@ class Shapes:
             if opened(fake, context, dim) & symbols or is_decided(fake.shape[dim])
         ]
         marks.refuse_to_fix(size for size in fixed if size in self._enforced())
-        if fixed:
-            raise dynamism.fixed(self.recorder.trace, [(size.base.expr(), size.index) for size in fixed])
+        places = {(size.base.expr(), size.index) for size in fixed}
+        if not places <= dynamism.fixed_places(self.recorder.trace):  # else it has been tried
+            raise dynamism.fixed(self.recorder.trace, places)
 
     def offer_floats(self) -> None:
         """AOTAutograd is to make tensors of the floats that are inputs; of those that only generated code needs it
