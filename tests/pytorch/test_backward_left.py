@@ -164,3 +164,12 @@ def test_what_a_backend_cannot_differentiate_twice_breaks(backend: str) -> None:
         expected, got = penalty(*args), compiled(*args)
         assert torch.equal(got, expected) and got.requires_grad
     assert (stator.stats().graph_breaks > 0) == (backend != "eager")
+
+
+def test_a_backend_that_fails_by_itself_is_named() -> None:
+    def duck(gm: Any, inputs: Any) -> Any:
+        raise RuntimeError("duck!")
+
+    compiled = stator.compile(lambda w: torch.autograd.grad(w.sin().sum(), w)[0], backend=duck)
+    with pytest.raises(stator.BackendError, match="duck!"):
+        compiled(leaf(3))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 from typing import TYPE_CHECKING
 
 import torch
-import torch.autograd
+import torch.autograd.graph
 
 from stator import errors
 from stator.pytorch.fake.failure import Failure, describe_callable
@@ -106,13 +107,16 @@ def need_of_its_own(tensor: TensorValue, brk: errors.Break) -> None:
         raise Restart(tensor.operation.step + 1, brk)
 
 
-def leave_runs_to_python(recorder: Recorder) -> None:
-    """A backend has failed on the graph: if the engine runs in it, that may be why, and ordinary Python runs it.
+def leave_runs_to_python(recorder: Recorder, error: Exception) -> None:
+    """A backend has failed on the graph. If that was in a run of the engine, ordinary Python makes the program's own.
 
     AOTAutograd differentiates once more what the engine does there, and cannot always: the second derivative of `abs`
     is a tensor without memory, which it doesn't trace.
     """
-    if recorder.tracked.engine.backward_steps and not recorder.trace.compile_region.fullgraph:
+    if not recorder.tracked.engine.backward_steps or recorder.trace.compile_region.fullgraph:
+        return
+    files = {frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)}
+    if torch.autograd.graph.__file__ in files:
         leave_to_python(recorder, [], refusal(torch.autograd.grad, "the backend fails on a graph with it"))
 
 

@@ -64,7 +64,7 @@ def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Trac
             raise
         except Exception as e:
             trace_otherwise(recorder, inputs, e)
-            leave_runs_to_python(recorder)
+            leave_runs_to_python(recorder, e)
             # What its frames hold (a guard of inference mode, say) puts back on its end how torch dispatched in there.
             traceback.clear_frames(e.__traceback__)
             if _OVERWRITTEN in str(e):
