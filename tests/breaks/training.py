@@ -312,7 +312,7 @@ def line_search_with_lbfgs() -> tuple[Any, Calls]:
         return loss
 
     def step():
-        return optimizer.step(closure)  # SB0201
+        return optimizer.step(closure).detach()  # SB0201
 
     return step, [()]
 
@@ -322,7 +322,7 @@ def _() -> tuple[Any, Calls]:
     weight = nn.Parameter(torch.ones(2))
 
     def closure():
-        return (weight**2).sum()
+        return (weight**2).sum().detach()
 
     return closure, [()]
 

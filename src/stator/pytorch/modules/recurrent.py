@@ -1,4 +1,4 @@
-"""torch.lstm and its relations, where what a backend makes of them is not what they do."""
+"""torch.lstm and its relations: a backend is given one operator, as what it makes of them is not what they do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.sequences.calls import read
-from stator.pytorch.sequences.operators import RECURRENT
+from stator.pytorch.sequences.operators import PADDED, RECURRENT
 from stator.pytorch.tensors.calls import function_handler
 from stator.pytorch.tensors.recording import record_function
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _C: Any = internals.VariableFunctions
 #: input, hidden state, parameters, has_biases, num_layers, dropout, train, bidirectional, batch_first
 _ARGUMENTS = 9
+#: of the input: steps, batch, features
+_DIMENSIONS = 3
 
 
 def _handler(host: Host) -> Handler:
@@ -35,11 +37,22 @@ def _handler(host: Host) -> Handler:
             if space.known(args[5].force()) != 0 and space.known(args[6].force()) is not False:
                 why = "taken apart, it drops out other elements"
                 raise Unsupported(errors.UnsupportedTensorOperation(f"torch.{host.__name__}", why))
+            if _stays_whole(space, args[0].force()):
+                return read(space, PADDED[host], args)
             if _only_parameters_want_gradients(space, host, args):
                 return record_function(space, lstm_with_gradients, *args, **kwargs)
         return otherwise(space, args, kwargs)
 
     return handler
+
+
+def _stays_whole(space: Space, given: Value) -> bool:
+    """Whether one operator stands for the layer: not in the body of another, which may want more of it than gradients,
+    nor where autocast says what type the steps compute in."""
+    nodes = space.trace.recorder.nodes
+    if nodes.graph is not nodes.whole or not isinstance(given, TensorValue) or given.meta is None:
+        return False
+    return len(given.shape) == _DIMENSIONS and not torch.is_autocast_enabled(given.device.type)
 
 
 def _packed(space: Space, host: Host, args: list[Value]) -> Value:

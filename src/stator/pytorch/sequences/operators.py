@@ -1,4 +1,8 @@
-"""The functions of torch that read lengths: packing, unpacking, recurrent layers on packed input, the loss of CTC."""
+"""The functions of torch that read lengths: packing, unpacking, recurrent layers on packed input, the loss of CTC.
+
+Recurrent layers on padded input read none, but AOTAutograd takes them apart into the operations of each step: tens of
+seconds for a hundred steps, then slower than torch's own kernels, and another graph for each length.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import torch
 from stator.pytorch import internals
 from stator.pytorch.sequences.reading import Reading, new_size
 
-__all__ = ["CTC", "CTC_OF_NUMBERS", "PACK", "PAD", "RECURRENT"]
+__all__ = ["CTC", "CTC_OF_NUMBERS", "PACK", "PAD", "PADDED", "RECURRENT"]
 
 _C: Any = internals.VariableFunctions
 
@@ -34,6 +38,17 @@ def _lstm_like(data: torch.Tensor, batch_sizes: torch.Tensor, hx: list[torch.Ten
 
 def _rnn_like(data: torch.Tensor, batch_sizes: torch.Tensor, hx: torch.Tensor, *rest: Any) -> Any:
     return _lstm_like(data, batch_sizes, [hx], *rest)
+
+
+def _padded_lstm_like(given: torch.Tensor, hx: list[torch.Tensor], *rest: Any) -> Any:
+    bidirectional, batch_first = rest[-2:]
+    steps, batch = given.shape[1::-1] if batch_first else given.shape[:2]
+    output = given.new_empty((steps, batch, (2 if bidirectional else 1) * hx[0].shape[-1]))
+    return output.transpose(0, 1) if batch_first else output, *[state.new_empty(state.shape) for state in hx]
+
+
+def _padded_rnn_like(given: torch.Tensor, hx: torch.Tensor, *rest: Any) -> Any:
+    return _padded_lstm_like(given, [hx], *rest)
 
 
 def _loss(log_probs: torch.Tensor, *rest: Any) -> torch.Tensor:
@@ -84,6 +99,26 @@ RECURRENT = {
             host,
             _rnn_like,
             (0, 2, 3),
+        )
+        for host in (_C.gru, _C.rnn_tanh, _C.rnn_relu)
+    },
+}
+#: the same, on padded input
+PADDED = {
+    _C.lstm: Reading(
+        "padded_lstm",
+        f"(Tensor input, Tensor[] hx, {_REST}, bool batch_first) -> (Tensor, Tensor, Tensor)",
+        _C.lstm,
+        _padded_lstm_like,
+        (0, 1, 2),
+    ),
+    **{
+        host: Reading(
+            f"padded_{host.__name__}",
+            f"(Tensor input, Tensor hx, {_REST}, bool batch_first) -> (Tensor, Tensor)",
+            host,
+            _padded_rnn_like,
+            (0, 1, 2),
         )
         for host in (_C.gru, _C.rnn_tanh, _C.rnn_relu)
     },
