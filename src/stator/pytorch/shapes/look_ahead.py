@@ -67,7 +67,9 @@ def _varies(recorder: Recorder, source: Source, value: Value) -> bool:
     if value.lazy or value.source is not None:
         return False
     if isinstance(value, TensorValue):
-        return dynamism.note_tensor(state, source, *map(_hints, (value.fake.shape, value.fake.stride())))
+        meta = value.meta  # a fake tensor is made by running all operations so far
+        shape, stride = (value.fake.shape, value.fake.stride()) if meta is None else (meta.shape, meta.stride)
+        return dynamism.note_tensor(state, source, _hints(shape), _hints(stride))
     return value.constant and dynamism.note_number(state, source, value.host)
 
 
