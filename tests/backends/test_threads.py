@@ -43,3 +43,19 @@ def test_threads_compile_different_models(backend: str, count: int) -> None:
         thread.join(120)
     assert not any(thread.is_alive() for thread in threads)
     assert failures == []
+
+
+def test_a_backend_may_wait_for_threads_that_compile() -> None:
+    ended: list[Any] = []
+
+    def waiting(gm: Any, inputs: Any) -> Any:
+        thread = threading.Thread(
+            target=lambda: ended.append(stator.compile(torch.sin, backend="aot_eager")(inputs[0]))
+        )
+        thread.start()
+        thread.join(60)
+        assert not thread.is_alive()
+        return gm.forward
+
+    assert stator.compile(lambda x: x + 1, backend=waiting)(torch.ones(2)).tolist() == [2.0, 2.0]
+    assert len(ended) == 1

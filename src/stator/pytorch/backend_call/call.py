@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from stator.errors import BackendError, StatorError
 from stator.pytorch.autograd.engine_run import leave_runs_to_python
 from stator.pytorch.backend_call.compiled import compiled_under_contract, example_of
-from stator.pytorch.backend_call.contract import alone, backend_guards
+from stator.pytorch.backend_call.contract import backend_guards, calling
 from stator.pytorch.graph.memory import memory_guard, must_run_in_order, separate_from_bytes
 from stator.pytorch.graph.node_meta import NodeMeta
 from stator.pytorch.shapes.assertions import insert_asserts
@@ -49,7 +49,7 @@ def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Trac
     separate_from_bytes(recorder, inputs)
     started = time.perf_counter()
     EVENTS.calling(name)
-    with alone():
+    with calling(backend):
         try:
             if recorder.keeps_order:
                 compiled = backend(gm, [example_of(value) for value in inputs])

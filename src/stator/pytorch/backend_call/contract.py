@@ -20,6 +20,7 @@ from stator.guards.base import Guard
 from stator.guards.guard import Predicate
 from stator.guards.source import AttrSource, DictItemSource
 from stator.host.collector import running
+from stator.host.turns import LONGEST_WAIT, handed_over
 from stator.pytorch import internals
 from stator.pytorch.backend_call.tracing_context import Context, name_later
 from stator.pytorch.shapes.unbacked import new_env
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import TracedValue
+    from stator.pytorch.types import Function
 
-__all__ = ["Inputs", "alone", "backend_guards", "in_context"]
+__all__ = ["Inputs", "backend_guards", "calling", "in_context"]
 
 #: the inputs of a graph, each a node with what it stands for
 Inputs: TypeAlias = "list[tuple[torch.fx.Node, TracedValue]]"
@@ -89,13 +91,32 @@ def _forget_equal_objects(inputs: Inputs) -> None:
 
 
 @contextlib.contextmanager
-def alone() -> Iterator[None]:
-    """While no other thread is in a backend, as one may be whose backward pass Inductor compiles.
+def calling(backend: Function) -> Iterator[None]:
+    """In which it may leave behind another way of dispatching, as a backend that fails does.
 
-    The backend may leave behind another way of dispatching here, as one that fails does.
+    One of torch's is alone in the process: another thread may be in a backward pass, which Inductor compiles under the
+    lock of torch's tracer. One of the program's may wait for threads that compile, so they are let in.
     """
-    with internals.compile_lock() or contextlib.nullcontext(), internals.PreserveDispatchKeyGuard():
+    around = _tracers_lock() if _is_torchs(backend) else handed_over()
+    with around, internals.PreserveDispatchKeyGuard():
         yield
+
+
+def _is_torchs(backend: Function) -> bool:
+    asked = getattr(backend, "backend", backend)  # with options
+    return str(getattr(asked, "__module__", "")).partition(".")[0] in ("stator", "torch")
+
+
+@contextlib.contextmanager
+def _tracers_lock() -> Iterator[None]:
+    """Where torch's tracer is loaded, under its lock; as with turns, nobody waits for ever."""
+    lock = internals.compile_lock()
+    taken = lock is not None and lock.acquire(timeout=LONGEST_WAIT)
+    try:
+        yield
+    finally:
+        if taken:
+            lock.release()
 
 
 @contextlib.contextmanager
