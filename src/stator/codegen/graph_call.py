@@ -52,7 +52,7 @@ def executed_again(writer: Writer, code: CodeType) -> str:
 def tell_lost(error: Exception, name: str) -> None:
     """Say in an error of a graph what has not been done, as the frame cannot be executed again."""
     error.add_note(
-        f"stator: the graph of {name}() had done what must not be done twice when this came up, so {name}() was not"
+        f"stator: the graph of {name}() had done what cannot be taken back when this came up, so {name}() was not"
         " executed again as ordinary Python: its `except` blocks, and what it did to other objects before the error,"
         " were left out. A stator.graph_break() in front of the line that fails keeps them."
     )
@@ -82,8 +82,8 @@ class GraphCall:
         call = f"{target}graph({', '.join(self._arguments(self.graph))})"
         if recovery is not None:
             return self._checked(call, checks, recovery, before_leaving)
-        told = self._told_lost()
-        return ["try:", f"    {call}", "except Exception as error:", f"    {told[0]}", "    raise"] if told else [call]
+        told = [f"    {line}" for line in self._told_lost()]
+        return ["try:", f"    {call}", "except Exception as error:", *told, "    raise"] if told else [call]
 
     def handed_over(self) -> tuple[list[str], list[Output]]:
         """The parameters of the program, and where their arguments are found."""

@@ -33,6 +33,16 @@ _REFERRING = ("host", "real", "_attrs", "_shared", "dict_owner", "table")
 _HOLDING: dict[type, list[str]] = {}
 
 
+def _let_go(value: Value) -> None:
+    """Empty the slots by which a value holds more than itself."""
+    holding = _HOLDING.get(type(value))
+    if holding is None:
+        _HOLDING[type(value)] = [slot for slot in _REFERRING if _emptied(value, slot)]
+        return
+    for slot in holding:
+        setattr(value, slot, None)
+
+
 def _emptied(value: Value, slot: str) -> bool:
     with contextlib.suppress(AttributeError):
         setattr(value, slot, None)
@@ -95,11 +105,7 @@ class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls, Text):
     def release(self) -> None:
         """The trace is over: let go of the host objects it looked at, without waiting for the garbage collector."""
         for value in self._by_id.values():
-            holding = _HOLDING.get(type(value))
-            if holding is None:
-                holding = _HOLDING[type(value)] = [slot for slot in _REFERRING if _emptied(value, slot)]
-            for slot in holding:
-                setattr(value, slot, None)
+            _let_go(value)
         for value in self._unread:
             value.host = None
         self._unread.clear()

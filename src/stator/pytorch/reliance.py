@@ -44,6 +44,12 @@ class Reliance:
         if self.state is not None and self.failures >= _MOST_FAILURES:
             self.state[self.assumption] = True
 
+    def judged(self, verdict: object) -> bool:
+        """What a program has found of the assumption when its graph had run."""
+        if not verdict:
+            self.failed()
+        return bool(verdict)
+
     def holds(self, _: object) -> bool:
         """Whether the graph is worth running before ordinary Python."""
         return self.failures < _MOST_FAILURES

@@ -101,8 +101,9 @@ class _Region:
         operands = [value for node in given if _may_enter(value := values.get(node))]
         if len(operands) < len(given):
             return set()
-        bare = {str(size) for value in operands for size in sizes_of(value.fake)}
-        for symbol in self.recorder.shapes.binders(operands):
+        symbols = self.recorder.shapes.binders(operands)
+        bare = {str(size) for value in operands for size in sizes_of(value.fake)} if symbols else set()
+        for symbol in symbols:
             # Of `s // 2` alone Inductor cannot tell what `s` is.
             if str(symbol.number) not in bare:
                 operands.append(symbol)

@@ -41,8 +41,11 @@ def stacked(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value
     if len(args) != 1 or not kwargs.keys() <= {"dtype", "device"} or active() or not is_sequence(args[0].force()):
         return None
     shape = _shape(space, args[0].force())
-    leaves = None if shape is None else [_element(leaf) for leaf in _leaves(space, args[0].force())]
-    if leaves is None or not any(isinstance(leaf, TensorValue) for leaf in leaves):
+    if shape is None:
+        return None
+    given_leaves = [*_leaves(space, args[0].force())]
+    leaves = [*map(_element, given_leaves)]
+    if not any(isinstance(leaf, TensorValue) for leaf in leaves):
         return None
     dtypes = [_dtype(leaf) for leaf in leaves]
     given = space.known(kwargs["dtype"].force()) if "dtype" in kwargs else None
@@ -50,12 +53,12 @@ def stacked(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value
     dtype = natural if given is None else given
     if dtype not in _DTYPES or not all(own is not None and _fits(own, dtype) for own in dtypes):
         return None
-    if dtype is not torch.bool and any(leaf.cls is np.bool_ for leaf in _leaves(space, args[0].force())):
+    if dtype is not torch.bool and any(leaf.cls is np.bool_ for leaf in given_leaves):
         return None  # it is no index
     parts = [_converted(space, host, leaf, dtype) for leaf in leaves]
     made = record_function(space, torch.stack, space.new_list(parts))
-    if len(shape) > 1:  # type: ignore[arg-type]
-        made = record_method(space, "reshape", made, space.new_tuple([Constant(size) for size in shape]))  # type: ignore[union-attr]
+    if len(shape) > 1:
+        made = record_method(space, "reshape", made, space.new_tuple([Constant(size) for size in shape]))
     return record_method(space, "to", made, kwargs["device"]) if "device" in kwargs else made
 
 

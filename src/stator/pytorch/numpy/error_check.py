@@ -73,7 +73,4 @@ class FloatErrorCheck:
 
 def _is_fine(reliance: Reliance, total: float, fine: object = True) -> bool:
     """Whether a run of the graph can have met no error."""
-    if math.isfinite(total) and fine:
-        return True
-    reliance.failed()
-    return False
+    return reliance.judged(math.isfinite(total) and fine)

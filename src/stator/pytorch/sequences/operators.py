@@ -6,12 +6,15 @@ seconds for a hundred steps, then slower than torch's own kernels, and another g
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator.pytorch import internals
 from stator.pytorch.sequences.reading import Reading, new_size
+
+if TYPE_CHECKING:
+    from stator.pytorch.types import Function
 
 __all__ = ["CTC", "CTC_OF_NUMBERS", "PACK", "PAD", "PADDED", "RECURRENT"]
 
@@ -83,43 +86,34 @@ def _ctc(name: str, lengths: str) -> Reading:
 #: with lengths that are tensors, and with such as are numbers
 CTC, CTC_OF_NUMBERS = _ctc("ctc_loss", "Tensor"), _ctc("ctc_loss_of_numbers", "int[]")
 _REST = "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
-#: by the function of torch
-RECURRENT = {
-    _C.lstm: Reading(
-        "lstm",
-        f"(Tensor data, Tensor batch_sizes, Tensor[] hx, {_REST}) -> (Tensor, Tensor, Tensor)",
-        _C.lstm,
-        _lstm_like,
-        (0, 2, 3),
-    ),
-    **{
-        host: Reading(
-            host.__name__,
-            f"(Tensor data, Tensor batch_sizes, Tensor hx, {_REST}) -> (Tensor, Tensor)",
-            host,
-            _rnn_like,
-            (0, 2, 3),
-        )
-        for host in (_C.gru, _C.rnn_tanh, _C.rnn_relu)
-    },
-}
-#: the same, on padded input
-PADDED = {
-    _C.lstm: Reading(
-        "padded_lstm",
-        f"(Tensor input, Tensor[] hx, {_REST}, bool batch_first) -> (Tensor, Tensor, Tensor)",
-        _C.lstm,
-        _padded_lstm_like,
-        (0, 1, 2),
-    ),
-    **{
-        host: Reading(
-            f"padded_{host.__name__}",
-            f"(Tensor input, Tensor hx, {_REST}, bool batch_first) -> (Tensor, Tensor)",
-            host,
-            _padded_rnn_like,
-            (0, 1, 2),
-        )
-        for host in (_C.gru, _C.rnn_tanh, _C.rnn_relu)
-    },
-}
+
+
+def _recurrent(
+    prefix: str, schema: str, of_lstm: Function, of_others: Function, differentiable: tuple[int, ...]
+) -> dict[Function, Reading]:
+    """The readings of recurrent layers, by the function of torch.
+
+    Args:
+        prefix: what their names begin with.
+        schema: the parameters, with `{hx}` for the type of the hidden state: an LSTM has two tensors there.
+        of_lstm: what an LSTM gives for fake tensors.
+        of_others: what the others give.
+        differentiable: the positions of the parameters that have gradients.
+    """
+    lstm = f"{schema.format(hx='Tensor[]')} -> (Tensor, Tensor, Tensor)"
+    other = f"{schema.format(hx='Tensor')} -> (Tensor, Tensor)"
+    return {
+        _C.lstm: Reading(f"{prefix}lstm", lstm, _C.lstm, of_lstm, differentiable),
+        **{
+            host: Reading(f"{prefix}{host.__name__}", other, host, of_others, differentiable)
+            for host in (_C.gru, _C.rnn_tanh, _C.rnn_relu)
+        },
+    }
+
+
+#: on packed input
+RECURRENT = _recurrent("", f"(Tensor data, Tensor batch_sizes, {{hx}} hx, {_REST})", _lstm_like, _rnn_like, (0, 2, 3))
+#: on padded input
+PADDED = _recurrent(
+    "padded_", f"(Tensor input, {{hx}} hx, {_REST}, bool batch_first)", _padded_lstm_like, _padded_rnn_like, (0, 1, 2)
+)

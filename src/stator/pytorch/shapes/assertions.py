@@ -87,10 +87,10 @@ def insert_asserts(recorder: Recorder, gm: torch.fx.GraphModule) -> None:
     shapes = recorder.shapes
     if not shapes.begun:
         return
-    if shapes.env.deferred_runtime_asserts:
+    deferred = bool(shapes.env.deferred_runtime_asserts)
+    if deferred:
         from torch.fx.passes.runtime_assert import insert_deferred_runtime_asserts
 
         insert_deferred_runtime_asserts(gm, shapes.env, "stator")
-        gm.recompile()
-    if assert_contents(gm, shapes.env):
+    if assert_contents(gm, shapes.env) or deferred:
         gm.recompile()

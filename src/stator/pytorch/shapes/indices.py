@@ -86,9 +86,11 @@ def by_number(space: Space, function: Function, args: list[Value]) -> Value | No
     return record_function(space, function, args[0], space.new_tuple(parts), *args[2:])
 
 
-def with_tensors(space: Space, args: list[Value]) -> list[Value] | None:
-    """The arguments of `__getitem__` or `__setitem__`, with tensors for arrays in the index; None if there are none."""
-    parts = parts_of(space, args[1])
+def with_tensors(space: Space, args: list[Value], parts: list[Value]) -> list[Value] | None:
+    """The arguments of `__getitem__` or `__setitem__`, with tensors for arrays in the index; None if there are none.
+
+    `parts` are those of the index.
+    """
     if not any(type(part) in INDICES for part in parts):
         return None
     tensors = (value for value in (args[0].force(), *parts) if isinstance(value, TensorValue))

@@ -180,9 +180,11 @@ def _made_in_inference(recorder: Recorder) -> Iterator[TracedTensor]:
 def _is_from_outside(value: TracedTensor) -> bool:
     """Whether it is a view of what was made outside of inference mode."""
     root = value.root
-    if root is value or root.operation is None:
-        return root is not value and not (root.host is not None and root.host.is_inference())
-    return not value.recorder.state.infers(root.operation.state)
+    if root is value:
+        return False
+    if root.operation is not None:
+        return not value.recorder.state.infers(root.operation.state)
+    return root.host is None or not root.host.is_inference()
 
 
 def _enter_inference(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:

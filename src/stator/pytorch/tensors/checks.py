@@ -13,7 +13,6 @@ of distributions do). The program may go on from there, and so it counts how oft
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import torch
@@ -70,15 +69,8 @@ class Checks:
         texts = []
         for value, truth, counted in self.assumed:
             text = writer.expr(value) if truth else f"not {writer.expr(value)}"
-            told = counted and writer.const(functools.partial(_told, counted), "holds")
-            texts.append(f"{told}({text})" if told else text)
+            texts.append(text if counted is None else f"{writer.const(counted.judged, 'holds')}({text})")
         return texts
-
-
-def _told(counted: Reliance, holds: object) -> bool:
-    if not holds:
-        counted.failed()
-    return bool(holds)
 
 
 def _is_undone(recorder: Recorder) -> bool:

@@ -113,10 +113,11 @@ def _getitem(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
     """`tensor[index]`."""
     if len(args) != 2 or kwargs:
         return None
-    given = with_tensors(space, args)
+    parts = parts_of(space, args[1])
+    given = with_tensors(space, args, parts)
     if given is not None:
         return space.call_builtin(_Base.__getitem__, given, {})
-    scalar = space.trace.extension(ScalarIndexing).call(args[0].force(), parts_of(space, args[1]))
+    scalar = space.trace.extension(ScalarIndexing).call(args[0].force(), parts)
     return by_number(space, item_at, args) if scalar is None else record(space, scalar, args, {})
 
 
@@ -124,7 +125,7 @@ def _setitem(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
     """`tensor[index] = value`."""
     if len(args) != 3 or kwargs:
         return None
-    given = with_tensors(space, args)
+    given = with_tensors(space, args, parts_of(space, args[1]))
     return by_number(space, set_item_at, args) if given is None else space.call_builtin(_Base.__setitem__, given, {})
 
 
