@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, TypeVar, overload
 
 from stator._core import CodePolicy, current_region, set_code_policy
@@ -73,8 +74,12 @@ def allow_in_graph(fn: F) -> F:
     """The function becomes one node of the graph, called with tensors at run time; it is not traced into.
 
     It must take and give tensors, numbers, strings and containers of them, and have no side effects.
+
+    A class (of `torch.autograd.Function`, a dataclass), or an object that is called, has no such node: it is traced all
+    the same, and need not take attributes.
     """
-    fn._stator_allow_in_graph = True  # type: ignore[attr-defined]
+    if isinstance(fn, FunctionType):
+        fn._stator_allow_in_graph = True  # type: ignore[attr-defined]
     return fn
 
 

@@ -21,7 +21,7 @@ _RARE = {
 
 #: package → its files that register models, each in its `install()`
 _PARTS = {
-    "functions": ("autograd_function",),
+    "functions": ("autograd_function", "instances"),
     "autograd": ("checkpoint", "engine", "forward_mode", "handles", "hooks"),
     "composed": ("masked", "nested", "quantized", "sparse"),
     "distributed": ("awaited", "calls", "collectives", "functional", "groups", "meshes", "options", "work"),
