@@ -23,7 +23,14 @@ def library(namespace: str = "stator") -> Any:
     return torch.library.Library(namespace, "FRAGMENT")
 
 
-def define(name: str, schema: str, real: Function, fake: Function, namespace: str = "stator") -> Operator:
+def define(
+    name: str,
+    schema: str,
+    real: Function,
+    fake: Function,
+    namespace: str = "stator",
+    tags: tuple[torch.Tag, ...] = (),
+) -> Operator:
     """Register an operator.
 
     Args:
@@ -31,9 +38,11 @@ def define(name: str, schema: str, real: Function, fake: Function, namespace: st
         schema: its parameters and results, as torch writes them: `(Tensor x, int n) -> Tensor`.
         real: what it does.
         fake: what it gives for fake tensors.
+        namespace: where in torch's library it is.
+        tags: what torch is told of it.
     """
     own = library(namespace)
-    own.define(f"{name}{schema}")
+    own.define(f"{name}{schema}", tags=tags)
     own.impl(name, real, "CompositeExplicitAutograd")
     torch.library.register_fake(f"{namespace}::{name}", fake, lib=own)
     return getattr(getattr(torch.ops, namespace), name).default

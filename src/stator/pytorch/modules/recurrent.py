@@ -9,14 +9,17 @@ import torch
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.sequences.calls import read
-from stator.pytorch.sequences.operators import PADDED, RECURRENT
+from stator.pytorch.sequences.operators import DROPPING, PADDED, PADDED_DROPPING, RECURRENT
 from stator.pytorch.tensors.calls import function_handler
-from stator.pytorch.tensors.recording import record_function
+from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.recording import record, record_function
+from stator.pytorch.tensors.subclass import dispatched
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.protocol import Handler, register
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.sequences.drawing import Drawing
     from stator.pytorch.types import Host, Nested
     from stator.space.space import Space
 
@@ -34,10 +37,13 @@ def _handler(host: Host) -> Handler:
         if len(args) == _ARGUMENTS and not isinstance(space.known(args[3].force()), bool):
             return _packed(space, host, args)
         if len(args) == _ARGUMENTS and not space.trace.recorder.keeps_order:
-            if space.known(args[5].force()) != 0 and space.known(args[6].force()) is not False:
-                why = "taken apart, it drops out other elements"
-                raise Unsupported(errors.UnsupportedTensorOperation(f"torch.{host.__name__}", why))
-            if _stays_whole(space, args[0].force()):
+            whole = _stays_whole(space, args[0].force())
+            if _drops(space, args[5:7]):
+                if not whole or not _is_repeatable(args[0].force()):
+                    why = "taken apart, it drops out other elements"
+                    raise Unsupported(errors.UnsupportedTensorOperation(f"torch.{host.__name__}", why))
+                return _dropping(space, PADDED_DROPPING[host], host, args)
+            if whole:
                 return read(space, PADDED[host], args)
             if _only_parameters_want_gradients(space, host, args):
                 return record_function(space, lstm_with_gradients, *args, **kwargs)
@@ -57,9 +63,32 @@ def _stays_whole(space: Space, given: Value) -> bool:
 
 def _packed(space: Space, host: Host, args: list[Value]) -> Value:
     """A layer on a packed sequence: data, batch sizes, hidden state, parameters …, dropout, train, bidirectional."""
-    if space.known(args[6].force()) != 0 and space.known(args[7].force()) is not False:
+    if not _drops(space, args[6:8]):
+        return read(space, RECURRENT[host], args)
+    if not _is_repeatable(args[0].force()):
         raise Unsupported(errors.DataDependentValue(f"torch.{host.__name__}"))  # the gradients' run would draw again
-    return read(space, RECURRENT[host], args)
+    return _dropping(space, DROPPING[host], host, args)
+
+
+def _drops(space: Space, args: list[Value]) -> bool:
+    """Whether elements are dropped out between the layers, by the arguments `dropout` and `train`."""
+    dropout, train = args
+    return space.known(dropout.force()) != 0 and space.known(train.force()) is not False
+
+
+def _is_repeatable(given: Value) -> bool:
+    """Whether the same elements can be dropped out again: torch's generator alone says which."""
+    return isinstance(given, TensorValue) and given.device.type == "cpu"
+
+
+def _dropping(space: Space, reading: Drawing, host: Host, args: list[Value]) -> Value:
+    """A layer in training that drops out elements: the operator gives the generator's state, too."""
+    overridden = dispatched(space, host, args, {})
+    if overridden is not None:
+        return overridden
+    target = reading.real if space.trace.recorder.keeps_order else reading.operator
+    made = record(space, Call(reading.operator, "call_function", target), args, {})
+    return space.new_tuple(space.unpack(made)[:-1])
 
 
 def _only_parameters_want_gradients(space: Space, host: Host, args: list[Value]) -> bool:

@@ -6,17 +6,20 @@ seconds for a hundred steps, then slower than torch's own kernels, and another g
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
 from stator.pytorch import internals
+from stator.pytorch.sequences.drawing import Drawing
 from stator.pytorch.sequences.reading import Reading, new_size
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Function
 
-__all__ = ["CTC", "CTC_OF_NUMBERS", "PACK", "PAD", "PADDED", "RECURRENT"]
+__all__ = ["CTC", "CTC_OF_NUMBERS", "DROPPING", "PACK", "PAD", "PADDED", "PADDED_DROPPING", "RECURRENT"]
+
+_R = TypeVar("_R", bound=Reading)
 
 _C: Any = internals.VariableFunctions
 
@@ -89,11 +92,12 @@ _REST = "Tensor[] params, bool has_biases, int num_layers, float dropout, bool t
 
 
 def _recurrent(
-    prefix: str, schema: str, of_lstm: Function, of_others: Function, differentiable: tuple[int, ...]
-) -> dict[Function, Reading]:
+    kind: type[_R], prefix: str, schema: str, of_lstm: Function, of_others: Function, differentiable: tuple[int, ...]
+) -> dict[Function, _R]:
     """The readings of recurrent layers, by the function of torch.
 
     Args:
+        kind: of what class they are.
         prefix: what their names begin with.
         schema: the parameters, with `{hx}` for the type of the hidden state: an LSTM has two tensors there.
         of_lstm: what an LSTM gives for fake tensors.
@@ -103,17 +107,19 @@ def _recurrent(
     lstm = f"{schema.format(hx='Tensor[]')} -> (Tensor, Tensor, Tensor)"
     other = f"{schema.format(hx='Tensor')} -> (Tensor, Tensor)"
     return {
-        _C.lstm: Reading(f"{prefix}lstm", lstm, _C.lstm, of_lstm, differentiable),
+        _C.lstm: kind(f"{prefix}lstm", lstm, _C.lstm, of_lstm, differentiable),
         **{
-            host: Reading(f"{prefix}{host.__name__}", other, host, of_others, differentiable)
+            host: kind(f"{prefix}{host.__name__}", other, host, of_others, differentiable)
             for host in (_C.gru, _C.rnn_tanh, _C.rnn_relu)
         },
     }
 
 
-#: on packed input
-RECURRENT = _recurrent("", f"(Tensor data, Tensor batch_sizes, {{hx}} hx, {_REST})", _lstm_like, _rnn_like, (0, 2, 3))
-#: on padded input
-PADDED = _recurrent(
-    "padded_", f"(Tensor input, {{hx}} hx, {_REST}, bool batch_first)", _padded_lstm_like, _padded_rnn_like, (0, 1, 2)
-)
+_ON_PACKED = f"(Tensor data, Tensor batch_sizes, {{hx}} hx, {_REST})", _lstm_like, _rnn_like, (0, 2, 3)
+_ON_PADDED = f"(Tensor input, {{hx}} hx, {_REST}, bool batch_first)", _padded_lstm_like, _padded_rnn_like, (0, 1, 2)
+#: on packed input, and such as drop out elements between their layers
+RECURRENT = _recurrent(Reading, "", *_ON_PACKED)
+DROPPING = _recurrent(Drawing, "dropping_", *_ON_PACKED)
+#: the same on padded input
+PADDED = _recurrent(Reading, "padded_", *_ON_PADDED)
+PADDED_DROPPING = _recurrent(Drawing, "padded_dropping_", *_ON_PADDED)

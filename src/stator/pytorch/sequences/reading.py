@@ -34,7 +34,10 @@ class Reading:
         real: the function.
         fake: what it gives for fake tensors.
         differentiable: the positions of the parameters that have gradients.
+        tags: what torch is told of the operator.
     """
+
+    tags: tuple[torch.Tag, ...] = ()
 
     def __init__(self, name: str, schema: str, real: Function, fake: Function, differentiable: tuple[int, ...]) -> None:
         self.name = name
@@ -49,7 +52,7 @@ class Reading:
         parameters, _, _ = self.schema.partition(" -> ")
         of_gradients = f"(Tensor[] grads, {parameters[1:]} -> Tensor[]"
         define(f"{self.name}_backward", of_gradients, self._gradients, self._fake_gradients)
-        made = define(self.name, self.schema, self.real, self.fake)
+        made = define(self.name, self.schema, self.real, self.fake, tags=self.tags)
         name = f"stator::{self.name}"
         torch.library.register_autograd(name, self._backward, setup_context=self._set_up, lib=library())
         return made
@@ -69,11 +72,16 @@ class Reading:
             for grad, result in zip(grads, ctx.results, strict=True)
             if result.dtype.is_floating_point
         ]
+        given += self._needed_again(ctx.results)
         made = iter(getattr(torch.ops.stator, f"{self.name}_backward")(given, *inputs))
         return tuple(
             map_leaves(lambda leaf: next(made), item) if place in self.differentiable else None
             for place, item in enumerate(inputs)
         )
+
+    def _needed_again(self, results: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Those results that `_gradients` is given behind the gradients."""
+        return []
 
     def _wanted(self, inputs: Args) -> list[torch.Tensor]:
         return [*tensors_in([inputs[place] for place in self.differentiable])]
