@@ -23,7 +23,7 @@ from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.graph.subgraph import Subgraph
 from stator.pytorch.nesting import value_of
 from stator.pytorch.shapes.symbols import SymValue
-from stator.pytorch.tensors.classes import is_wrapper
+from stator.pytorch.tensors.classes import attributes_of, is_wrapper
 from stator.pytorch.tensors.subclass import overrides_off
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import is_immutable, register
@@ -92,7 +92,7 @@ class _Signature:
 
     def tensor(self, fake: Fake) -> object:
         if is_wrapper(type(fake)):
-            return type(fake), *self.recorder.fakes.outline(fake), self.part(vars(fake))
+            return type(fake), *self.recorder.fakes.outline(fake), self.part(attributes_of(fake))
         meta = self.recorder.fakes.describe(fake)
         if meta is None or meta.symbolic:
             raise _Untold

@@ -21,6 +21,7 @@ import torch
 
 from stator import errors
 from stator.models.classes.attr_dict import AttrDict
+from stator.models.classes.instance import empty_slot, slot_text
 from stator.pytorch import internals
 from stator.pytorch.graph.subgraph import record_module
 from stator.pytorch.tensors.lowering import Call, Operand, fill, lower_call
@@ -39,9 +40,12 @@ __all__ = ["install"]
 
 
 class WrapperMaker(torch.nn.Module):
-    """What makes a wrapper in a graph: the arguments, and the attributes, have places for the module's operands."""
+    """What makes a wrapper in a graph: the arguments, and the attributes, have places for the module's operands.
 
-    def __init__(self, cls: type, call: Call, attributes: dict[str, Nested]) -> None:
+    Attributes are given by their names, or, if they are variables in `__slots__`, by their descriptors.
+    """
+
+    def __init__(self, cls: type, call: Call, attributes: dict[Host, Nested]) -> None:
         super().__init__()
         self.cls = cls
         self.arguments = call.args, call.kwargs
@@ -50,18 +54,28 @@ class WrapperMaker(torch.nn.Module):
     def forward(self, *operands: torch.Tensor) -> torch.Tensor:
         args, kwargs = fill(self.arguments, operands)
         made: torch.Tensor = internals.make_wrapper(self.cls, *args, **kwargs)
-        vars(made).update(fill(self.attributes, operands))
+        _give(made, {key: fill(item, operands) for key, item in self.attributes.items()})
         return made
+
+
+def _give(wrapper: torch.Tensor, attributes: dict[Host, Nested]) -> None:
+    for key, item in attributes.items():
+        if isinstance(key, str):
+            vars(wrapper)[key] = item
+        else:
+            key.__set__(wrapper, item)
 
 
 class NewWrapper(TensorValue):
     """A wrapper that the program has made: `given` are the arguments after the class, `call` is the same lowered."""
 
-    __slots__ = ("call", "given", "graph")
+    __slots__ = ("call", "given", "graph", "slots")
 
     def __init__(self, space: Space, cls: type, args: list[Value], kwargs: dict[str, Value]) -> None:
         super().__init__(space.trace.recorder, cls, None)
         self.given = args, kwargs
+        #: variables in `__slots__` that the program has set (or, with None, deleted), by their descriptor
+        self.slots: dict[Host, Value | None] = _Slots(self)
         #: where it is made: the body of an operation may give it
         self.graph = self.recorder.nodes.graph
         self.call = lower_call(space, Call(internals.make_wrapper, "call_function", ""), args, kwargs)
@@ -81,9 +95,10 @@ class NewWrapper(TensorValue):
     @property
     def fake(self) -> Fake:
         """A fake wrapper, which holds what this one holds by now."""
-        held = vars(self._fake)
-        held.clear()
-        held.update({name: self._held(item, lambda value: value.fake) for name, item in self._items()})
+        vars(self._fake).clear()
+        for descriptor in self.slots:
+            empty_slot(descriptor, self._fake)
+        _give(self._fake, {key: self._held(item, lambda value: value.fake) for key, item in self._items()})
         return self._fake
 
     @property
@@ -92,8 +107,9 @@ class NewWrapper(TensorValue):
             self._record()
         return self._node
 
-    def _items(self) -> list[tuple[str, Value]]:
-        return [] if self._attrs is None else self._attrs.entries(None)
+    def _items(self) -> list[tuple[Host, Value]]:
+        named = [] if self._attrs is None else self._attrs.entries(None)
+        return [*named, *((descriptor, item) for descriptor, item in self.slots.items() if item is not None)]
 
     def _held(self, item: Value, operand: Any) -> Nested:
         """An attribute as a host object, in which the traced tensors and numbers are what `operand` gives for them."""
@@ -114,7 +130,7 @@ class NewWrapper(TensorValue):
             operands.append(value)
             return Operand(len(operands) - 1)
 
-        attributes = {name: self._held(item, place) for name, item in self._items()}
+        attributes = {key: self._held(item, place) for key, item in self._items()}
         module = WrapperMaker(self.cls, self.call, attributes)
         fake = self.fake
         nodes = self.recorder.nodes
@@ -134,8 +150,11 @@ class NewWrapper(TensorValue):
         texts = [writer.const(self.cls), *map(writer.expr, args)]
         texts += [f"{name}={writer.expr(value)}" for name, value in kwargs.items()]
         name = writer.assign("wrapper", f"{writer.const(internals.make_wrapper)}({', '.join(texts)})")
+        writer.name_value(self, name)
+        for descriptor, item in self.slots.items():
+            if item is not None:
+                writer.line(f"{slot_text(writer, descriptor)}.__set__({name}, {writer.expr(item)})")
         if self._attrs is not None:
-            writer.name_value(self, name)
             self._attrs.write(writer, name)
         return name
 
@@ -146,10 +165,25 @@ class _Attributes(AttrDict):
     __slots__ = ()
 
     def mark_mutated(self, space: Space) -> None:
-        owner = self.dict_owner
-        if owner is not None and owner._node is not None:
-            raise Unsupported(errors.UnsupportedMutation("an assignment to an attribute", f"a {owner.cls.__name__}"))
+        _refuse_late(self.dict_owner)
         super().mark_mutated(space)
+
+
+class _Slots(dict[Any, Any]):
+    """Its `__slots__`, of which the same is true."""
+
+    def __init__(self, owner: NewWrapper) -> None:
+        super().__init__()
+        self.owner = owner
+
+    def __setitem__(self, descriptor: Host, item: Value | None) -> None:
+        _refuse_late(self.owner)
+        super().__setitem__(descriptor, item)
+
+
+def _refuse_late(owner: Any) -> None:
+    if owner is not None and owner._node is not None:
+        raise Unsupported(errors.UnsupportedMutation("an assignment to an attribute", f"a {owner.cls.__name__}"))
 
 
 def _make(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

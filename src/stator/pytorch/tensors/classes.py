@@ -6,6 +6,7 @@ those inside. It is *traceable* if `__tensor_flatten__` says which they are, and
 
 from __future__ import annotations
 
+import contextlib
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PLAIN_CLASSES",
     "WRAPPER_METHODS",
+    "attributes_of",
     "has_dispatch",
     "holds_opaque",
     "inner_tensors",
@@ -78,11 +80,20 @@ WRAPPER_METHODS = ("__torch_dispatch__", "__tensor_flatten__", "__tensor_unflatt
 def inner_tensors(wrapper: Host) -> dict[str, Host]:
     """The tensors in a wrapper, by the attributes that hold them."""
     if not is_traceable(type(wrapper)):
-        return {name: item for name, item in vars(wrapper).items() if isinstance(item, torch.Tensor)}
+        return {name: item for name, item in attributes_of(wrapper).items() if isinstance(item, torch.Tensor)}
     with internals.DisableTorchFunctionSubclass():
         names, _ = wrapper.__tensor_flatten__()
         parts = {name: getattr(wrapper, name) for name in names}  # some hold opaque objects as well
         return {name: part for name, part in parts.items() if isinstance(part, torch.Tensor)}
+
+
+def attributes_of(wrapper: Host) -> dict[str, Host]:
+    """What a wrapper holds in its `__dict__` and in its `__slots__`."""
+    held = dict(vars(wrapper))
+    for name in slots_of(type(wrapper)):
+        with contextlib.suppress(AttributeError):  # nothing
+            held[name] = object.__getattribute__(wrapper, name)
+    return held
 
 
 def holds_opaque(cls: type) -> bool:
@@ -93,7 +104,8 @@ def holds_opaque(cls: type) -> bool:
 def slots_of(cls: type) -> Collection[str]:
     """The names in `__slots__` of a subclass."""
     own = [vars(base) for base in cls.__mro__ if base is not torch.Tensor and issubclass(base, torch.Tensor)]
-    return {name for members in own for name, found in members.items() if type(found) is MemberDescriptorType}
+    names = [name for members in own for name, found in members.items() if type(found) is MemberDescriptorType]
+    return dict.fromkeys(names)
 
 
 def _raw(cls: type, name: str) -> object:
