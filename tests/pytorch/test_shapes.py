@@ -645,3 +645,24 @@ def test_sizes_and_integers_of_other_classes() -> None:
     compiled = stator.compile(computed, backend="eager")
     for size in (4, 5, 6):
         assert_same(compiled(torch.ones(size)), computed(torch.ones(size)), "result")
+
+
+def with_sizes(x: Any) -> Any:
+    sizes = torch._shape_as_tensor(x)
+    return (
+        sizes,
+        sizes.prod() + x.sum(),
+        torch._shape_as_tensor(x.sum()),
+        x.reshape(sizes.flip(0).tolist()),
+        sizes.dtype,
+    )
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_the_tensor_of_sizes(dynamic: bool | None, backend: str) -> None:
+    compiled = stator.compile(with_sizes, backend=backend, fullgraph=True, dynamic=dynamic)
+    for n in (3, 5, 4):
+        x = torch.linspace(-1, 1, 2 * n).reshape(2, n).requires_grad_()
+        assert_same(compiled(x), with_sizes(x), str(n), rtol=1e-6)
+        torch.testing.assert_close(*(torch.autograd.grad(f(x)[3].exp().sum(), x) for f in (compiled, with_sizes)))

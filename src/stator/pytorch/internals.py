@@ -271,6 +271,7 @@ _STATE = {
 _FUNCTIONS = {
     "conj": Name("torch._conj", FUNCTION, "a fake tensor with the conjugate bit", public="torch.conj"),
     "neg_view": Name("torch._neg_view", FUNCTION, "a fake tensor with the negative bit"),
+    "shape_as_tensor": Name("torch._shape_as_tensor", FUNCTION, "a call that is modelled"),
     "pack_padded_sequence": Name(
         "torch._C._VariableFunctions._pack_padded_sequence", FUNCTION, "a call that is modelled"
     ),

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from stator.pytorch import internals
 from stator.pytorch.shapes.assertions import Assertions
 from stator.pytorch.shapes.symbols import SymValue, compute, decide
 from stator.pytorch.tensors.recording import record_function, record_method
-from stator.space.protocol import EXTREME_HOOKS, FALSE, TRUE, Handler
+from stator.pytorch.tensors.subclass import dispatched
+from stator.pytorch.tensors.tensor import TensorValue
+from stator.space.protocol import EXTREME_HOOKS, FALSE, TRUE, Handler, bad_call, register
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -143,6 +146,21 @@ _MODELS: dict[str, dict[str, Handler]] = {
 }
 
 
+def _sizes(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`torch._shape_as_tensor(x)`: the tensor of its sizes; the kernel writes them where fake tensors have no data."""
+    function = internals.shape_as_tensor
+    overridden = dispatched(space, function, args, kwargs)
+    if overridden is not None:
+        return overridden
+    tensor = args[0].force() if len(args) == 1 and not kwargs else None
+    if not isinstance(tensor, TensorValue):
+        return bad_call(space, function, args, kwargs)
+    sizes = space.new_list(space.unpack(space.getattr(tensor, "shape")))
+    options = {"dtype": space.fresh(torch.int64), "device": Constant("cpu")}
+    return space.call(space.existing(torch.tensor), [sizes], options)
+
+
 def install() -> None:
-    """Register the hook."""
+    """Register the hook, and a model."""
     EXTREME_HOOKS.append(_better)
+    register(internals.shape_as_tensor, _sizes)
