@@ -1,24 +1,39 @@
 """random.Random: the generator runs for real, on a shadow that starts in the state of the existing one.
 
 The state is guarded like any other value. Code that meets another state when it is traced again is not for one state:
-from then on what draws a number breaks the graph.
+from then on what is drawn is a number that varies. While guards are checked a copy draws it, and the generator itself
+does so as an effect. What needs the state, or a number that cannot vary, breaks the graph.
 """
 
 from __future__ import annotations
 
 import _random
+import random
+from collections.abc import Callable
+from typing import TypeAlias
 
 from stator import errors
 from stator.guards.guard import Predicate
+from stator.guards.interned import Interned
+from stator.guards.source import CallSource
 from stator.models.classes.instance import InstanceValue
+from stator.space import facts
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import host_errors, known_host, literal
-from stator.space.protocol import NONE, bad_call, models
+from stator.space.protocol import NONE, bad_call, models, register
 from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
 
 __all__ = ["RandomValue"]
+
+#: a method of a generator, and what it is given
+Draw: TypeAlias = tuple[Callable[..., float], tuple[int, ...]]
+#: more draws from an unknown state break the graph: each is made by a copy that makes all before it
+_MOST_DRAWS = 16
+#: where code is traced more often with such draws, these decide its branches: ordinary Python draws, and what follows
+#: is traced once for each side, and not for each combination of them
+_MOST_TRACES = 2
 
 
 class _StateIs:
@@ -29,6 +44,18 @@ class _StateIs:
 
     def __call__(self, generator: Host) -> bool:
         return bool(_random.Random.getstate(generator) == self.state)
+
+
+class _Drawn(Interned):
+    """What a generator draws last, if it makes these draws."""
+
+    def __init__(self, draws: tuple[Draw, ...]) -> None:
+        self.draws = draws
+
+    def __call__(self, generator: Host) -> float:
+        copy = random.Random.__new__(random.Random)
+        _random.Random.setstate(copy, _random.Random.getstate(generator))
+        return [method(copy, *args) for method, args in self.draws][-1]
 
 
 def _unseeded() -> Host:
@@ -45,7 +72,7 @@ def _may_seed(value: Value) -> bool:
 class RandomValue(InstanceValue):
     """A generator of random numbers; `shadow` is in the state that the traced program has brought it to."""
 
-    __slots__ = ("advanced", "shadow")
+    __slots__ = ("advanced", "draws", "shadow")
 
     def __init__(self, cls: type) -> None:
         super().__init__(cls)
@@ -54,6 +81,8 @@ class RandomValue(InstanceValue):
         self.shadow: Host = None
         #: whether the traced program has drawn from it, or set its state
         self.advanced = False
+        #: what has been drawn from an existing generator of which the state is not known
+        self.draws: tuple[Draw, ...] = ()
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
@@ -90,13 +119,43 @@ class RandomValue(InstanceValue):
         seen = space.trace.region_state.setdefault("generators", {})
         return bool(seen.setdefault(self.source.expr(), state) == state)
 
+    def is_open(self, space: Space) -> bool:
+        """Whether numbers are drawn from a state that is another in each call."""
+        return self.shadow is None and self.source is not None and not self._stays(space)
+
+    def draw_open(self, space: Space, method: Callable[..., float], *args: int) -> Value:
+        """What the method draws from such a state: a number that varies."""
+        assert self.source is not None
+        draws = (*self.draws, (method, args))
+        drawn = _Drawn(draws)
+        source = CallSource(drawn, self.source, f"{{}}.{method.__name__}()")
+        facts.expect_others(space.trace, source)
+        number = space.symbol(drawn(self.host), source) if self._may_draw(space) else None
+        if number is None:
+            raise Unsupported(errors.RandomStateAccess(f"random.Random.{method.__name__}"))
+        space.mark_mutated(self)
+        self.advanced = True
+        self.draws = draws
+        return number
+
+    def _may_draw(self, space: Space) -> bool:
+        if self.draws:
+            return len(self.draws) < _MOST_DRAWS
+        state = space.trace.region_state
+        state["open draws"] = count = state.get("open draws", 0) + 1
+        return count <= _MOST_TRACES or space.trace.compile_region.fullgraph
+
     # -- methods ----------------------------------------------------------------------------------------------------
 
     def random(self, space: Space) -> Value:
+        if self.is_open(space):
+            return self.draw_open(space, _random.Random.random)
         return Constant(self._state(space, "random", change=True).random())
 
     def getrandbits(self, space: Space, k: Value, /) -> Value:
         bits = space.int_(k)
+        if bits > 0 and self.is_open(space):
+            return self.draw_open(space, _random.Random.getrandbits, bits)
         with host_errors(space, ValueError, OverflowError, MemoryError):
             return Constant(self._state(space, "getrandbits", change=True).getrandbits(bits))
 
@@ -139,7 +198,28 @@ class RandomValue(InstanceValue):
     def effects(self, writer: Writer) -> list[str]:
         assert self.source is not None
         lines = super().effects(writer)
-        return [*lines, self._set_state(writer, writer.source(self.source))] if self.advanced else lines
+        if not self.advanced:
+            return lines
+        name = writer.source(self.source)
+        if self.shadow is not None:
+            return [*lines, self._set_state(writer, name)]
+        return [*lines, *(f"{writer.const(m)}({', '.join([name, *map(repr, args)])})" for m, args in self.draws)]
 
     def _set_state(self, writer: Writer, name: str) -> str:
         return f"{writer.const(_random.Random.setstate)}({name}, {writer.const(self.shadow.getstate())})"
+
+
+def _below(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`generator._randbelow(n)`, by which all draw integers: it draws until one is small enough."""
+    if len(args) != 2 or kwargs:
+        return None
+    generator, n = args[0].force(), args[1].force()
+    if not isinstance(generator, RandomValue) or not n.constant or n.cls is not int or n.host <= 0:
+        return None
+    if space.host_lookup(generator.cls, "getrandbits") is not _random.Random.getrandbits:
+        return None
+    return generator.draw_open(space, _RANDBELOW, n.host) if generator.is_open(space) else None
+
+
+_RANDBELOW: Host = vars(random.Random)["_randbelow"]
+register(_RANDBELOW, _below)
