@@ -129,3 +129,37 @@ def test_parameters_that_get_their_sizes() -> None:
         return type(parameter), x * parameter
 
     assert str(stator.compile(program, backend="eager")(torch.ones(2))) == str(program(torch.ones(2)))
+
+
+KINDS: dict[str, Any] = {
+    "linear": (lambda: nn.LazyLinear(3), lambda n: torch.linspace(-1, 1, n * 4).reshape(n, 4)),
+    "convolution": (lambda: nn.LazyConv1d(3, 1), lambda n: images(n)[0]),
+    "statistics": (nn.LazyBatchNorm1d, lambda n: images(n)[0]),
+}
+
+
+@backends
+@pytest.mark.parametrize("name", KINDS)
+def test_modules_that_are_given(name: str, backend: str) -> None:
+    """One after the other, each of them for the first time: what becomes of it, and its gradients, are eager's."""
+    build_one, inputs = KINDS[name]
+
+    def run(module: Any, x: Any) -> Any:
+        return module(x.sin()) * 2
+
+    compiled = stator.compile(run, backend=backend, fullgraph=True)
+    for seed in (1, 2):
+        modules = build_one(), build_one()
+        for n in (3, 3, 5):
+            results = []
+            for called, module in zip((run, compiled), modules, strict=True):
+                torch.manual_seed(seed)
+                module.zero_grad()
+                x = inputs(n).requires_grad_()
+                out = called(module, x)
+                out.square().sum().backward()
+                results.append((out, x.grad, [p.grad for p in module.parameters()], dict(module.state_dict())))
+            torch.testing.assert_close(*results)
+            one, other = modules
+            assert type(one) is type(other)
+            assert len(one._forward_pre_hooks) == len(other._forward_pre_hooks) == 0
