@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import stator
+from tests.models.test_random import outcomes, raising, restored, seeded, vary
 from tests.pytorch.training import BACKENDS
 
 
@@ -77,3 +78,28 @@ def test_a_graph_that_fails_has_drawn_nothing() -> None:
     number = random.random()
     random.seed(5)
     assert number == random.random()
+
+
+@pytest.mark.parametrize("program", [vary, raising, seeded, restored])
+def test_numbers_from_a_state_that_is_another_in_each_call(program: Any) -> None:
+    assert outcomes(stator.compile(program)) == outcomes(program)
+    assert stator.stats().graph_breaks == 0
+
+
+def test_no_two_calls_have_the_same_number() -> None:
+    def draw() -> float:
+        return random.random()
+
+    compiled = stator.compile(draw, fullgraph=True)
+    assert len({compiled() for _ in range(20)}) == 20
+    assert stator.stats().frames == 2
+
+
+def test_many_branches_are_traced_once_for_each_side() -> None:
+    def draw() -> list[int]:
+        return [i for i in range(8) if random.random() < 0.5]
+
+    assert outcomes(stator.compile(draw), 60) == outcomes(draw, 60)
+    codes = {record.code for record in stator.stats().breaks}
+    assert "SB0110" in codes
+    assert not any(code.startswith("SB05") for code in codes)

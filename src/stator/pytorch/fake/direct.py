@@ -2,7 +2,7 @@
 
 torch's fake tensor mode takes an operator apart by its reference implementation in Python where there is one, and looks
 in twenty tables before it asks a kernel: 1 to 4 ms for an `addmm`. Where the kernel alone gives the same answer, it is
-asked at once.
+asked at once; and where even that is slow, a rule of ours (`results.py`).
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ import torch
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.fake.operator_facts import CHECKING, WITH_CHANNELS, is_total, looks_at_numbers, makes_view, name_of
+from stator.pytorch.fake.results import RULES
 from stator.pytorch.nesting import leaves_of
 
 if TYPE_CHECKING:
+    from stator.pytorch.fake.fakes import FakeMode
     from stator.pytorch.types import Args, Fake, Kwargs, Nested, Operator
 
 __all__ = ["run_directly"]
 
 
-def run_directly(mode: internals.FakeTensorMode, func: Operator, args: Args, kwargs: Kwargs) -> Nested:
+def run_directly(mode: FakeMode, func: Operator, args: Args, kwargs: Kwargs) -> Nested:
     """The results of an operator on fake tensors of this mode; NotImplemented where the mode has to tell."""
-    if not _is_plain(func) or kwargs.get("pin_memory"):
+    rule = RULES.get(func)
+    if (rule is None and not _is_plain(func)) or kwargs.get("pin_memory"):
         return NotImplemented
     asked = kwargs.get("device")
     if asked is not None:
@@ -37,7 +40,14 @@ def run_directly(mode: internals.FakeTensorMode, func: Operator, args: Args, kwa
     devices = {operand.fake_device for operand in operands}
     if asked is not None:
         devices.add(asked)
-    return _run(mode, func, args, kwargs, devices.pop()) if len(devices) == 1 else NotImplemented
+    if len(devices) != 1:
+        return NotImplemented
+    device = devices.pop()
+    results = None if rule is None else rule(*args, **kwargs)
+    if results is not None:
+        made = [mode.empty(sizes, dtype, device) for sizes, dtype in results]
+        return made[0] if len(made) == 1 else tuple(made)
+    return _run(mode, func, args, kwargs, device) if _is_plain(func) else NotImplemented
 
 
 def _run(mode: internals.FakeTensorMode, func: Operator, args: Args, kwargs: Kwargs, device: torch.device) -> Nested:

@@ -19,10 +19,12 @@ from stator.pytorch.fake.modes import Mode
 from stator.pytorch.state.disabling import spare_references
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import torch.fx
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-    from stator.pytorch.types import Args, Fake, Function, Kwargs, Nested, Operator
+    from stator.pytorch.types import Args, Fake, FakeOperand, Function, Kwargs, Nested, OperandMeta, Operator
 
 __all__ = ["FakeMode", "let_go"]
 
@@ -115,6 +117,24 @@ class FakeMode(Mode, internals.FakeTensorMode):
         # Of a tensor that comes from somewhere torch takes no number as known.
         how: Any = symbolic or {"static_shapes": True, "source": _UNNAMED, "trace": False}
         return made_fake(lambda: self.from_tensor(tensor, **how))
+
+    def empty(
+        self, sizes: Sequence[int], dtype: torch.dtype, device: torch.device, stride: Sequence[int] | None = None
+    ) -> Fake:
+        """A new fake tensor, made without being dispatched to the mode; call it while no mode is active."""
+        if stride is None:
+            memory = torch.empty(sizes, dtype=dtype, device="meta")
+        else:
+            memory = torch.empty_strided(sizes, stride, dtype=dtype, device="meta")
+        return internals.fake_tensor.FakeTensor(self, memory, device)
+
+    def like(self, meta: OperandMeta) -> FakeOperand:
+        """A new operand of a description (except for being a view); call it while no mode is active."""
+        if meta.symbolic or torch.is_inference_mode_enabled() or not meta.is_simple:
+            with self:
+                return meta.make()
+        made = self.empty(meta.shape, meta.dtype, meta.device, meta.stride)
+        return made.requires_grad_() if meta.requires_grad else made
 
     def admit(self, shape_env: ShapeEnv | None) -> None:
         """From now on there may be symbols."""

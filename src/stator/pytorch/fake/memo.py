@@ -197,8 +197,8 @@ class Memo:
     def make(self, meta: OperandMeta) -> FakeOperand:
         """A new fake tensor of this description (except for being a view)."""
         # A backend at work may ask, with its own modes on.
-        with internals.disable_current_modes(), self.fake_executor.mode:
-            return meta.make()
+        with internals.disable_current_modes():
+            return self.fake_executor.mode.like(meta)
 
     def clear(self) -> None:
         """Forget everything."""

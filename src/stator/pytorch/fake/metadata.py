@@ -54,6 +54,12 @@ class TensorMeta:
     #: whether some size is only known as a symbol
     symbolic: bool
 
+    @property
+    def is_simple(self) -> bool:
+        """Whether a tensor of this description is new memory, and nothing of autograd's."""
+        plain = type(self.offset) is int and not self.offset and not any(self.bits)
+        return plain and (self.is_leaf or not self.requires_grad)
+
     def parts(self, *, views: bool = True) -> tuple[object, ...]:
         """Everything that makes up the description; without `views`, except for being a view."""
         return tuple(getattr(self, name) for name in _ORDER if views or name != "is_view")
