@@ -6,10 +6,11 @@ protocols name what is really used, so that what keeps tensors and operations im
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import torch.fx
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -25,10 +26,17 @@ __all__ = ["Dims", "Operation", "Rebound", "ResultCheck", "Shapes", "TracedTenso
 
 
 class Dims(NamedTuple):
-    """The dimensions whose sizes are to be symbols, with torch's kind of symbol, and those whose strides are."""
+    """What of a tensor is to be symbols."""
 
+    #: the dimensions whose sizes are, with torch's kind of symbol
     sizes: dict[int, object]
+    #: those whose strides are
     strides: frozenset[int] = frozenset()
+    #: the same for the tensors in a wrapper that have any, by their attributes
+    inner: Mapping[str, Dims] = MappingProxyType({})
+
+    def __bool__(self) -> bool:
+        return bool(self.sizes or self.strides or self.inner)
 
 
 class TracedValue(Protocol):

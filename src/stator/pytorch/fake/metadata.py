@@ -26,6 +26,7 @@ __all__ = [
     "meta_of",
     "number_meta",
     "same_numbers",
+    "symbolic_dims",
 ]
 
 _Base: Any = internals.TensorBase
@@ -179,6 +180,14 @@ def hint_of(number: Number) -> Number:
 def is_symbol(number: object) -> bool:
     """Whether it is a symbolic number."""
     return isinstance(number, torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def symbolic_dims(tensor: torch.Tensor) -> tuple[list[int], list[int]]:
+    """The dimensions whose sizes are symbols, and those whose strides are."""
+    if not internals.has_symbolic_sizes(tensor):
+        return [], []
+    sizes, strides = ([i for i, n in enumerate(ns) if is_symbol(n)] for ns in (tensor.shape, tensor.stride()))
+    return sizes, strides
 
 
 def same_numbers(one: Number, other: Number) -> bool:

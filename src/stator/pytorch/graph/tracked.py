@@ -11,7 +11,7 @@ from stator import errors
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate, TensorMatch
 from stator.pytorch.autograd.engine_state import EngineState
-from stator.pytorch.fake.metadata import hint_of, is_symbol, same_numbers
+from stator.pytorch.fake.metadata import hint_of, same_numbers, symbolic_dims
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.shapes import dynamism
 from stator.pytorch.subclasses.wrappers import is_ragged, open_wrapper, refuse_hidden, sharing_guard
@@ -65,22 +65,17 @@ class TrackedTensors:
         if self.restructured and storage_of(value.host) in self.restructured:
             raise _shares_memory()
         dims = dynamism.dims(self.trace, value)
+        seen = value.host
+        if dims:
+            seen = value._fake = self.fakes.shapes.fakify(value, dims)
         if is_wrapper(value.cls):
-            open_wrapper(self.trace, value)
+            open_wrapper(self.trace, value, seen)
         self.note_result(value.host)
         self.existing.append(value)
-        if not dims.sizes and not dims.strides:
-            self._guard(value)
-            value.meta = self.fakes.describe(value.host)
-            return
-        fake = value._fake = self.fakes.shapes.fakify(value, dims)
-        self._guard(value, *[[i for i, n in enumerate(ns) if is_symbol(n)] for ns in (fake.shape, fake.stride())])
-        value.meta = self.fakes.describe(fake)
-
-    def _guard(self, value: TracedTensor, sizes: Sequence[int] = (), strides: Sequence[int] = ()) -> None:
-        """The trace depends on the class and metadata of an existing tensor; on symbols through the ShapeEnv."""
         if value.source is not None:
-            self.trace.guard(TensorMatch(value.source, tensor_spec(value.host, sizes, strides)))
+            # of symbols the ShapeEnv knows what the trace depends on
+            self.trace.guard(TensorMatch(value.source, tensor_spec(value.host, *symbolic_dims(seen))))
+        value.meta = self.fakes.describe(seen)
 
     def note_result(self, result: object) -> None:
         """An operation has given this: AOTAutograd knows ragged sizes as symbols only, of which there are none here."""

@@ -92,15 +92,15 @@ class Assumed:
     def reference(self, origin: Origin) -> str:
         """The variable for a number by its origin."""
         if not isinstance(origin, TensorPropertySource):
-            return self._name(origin.name, self._source_for(origin))
+            return self._name(origin.name, self.source_for(origin))
         kind, index = _KINDS[origin.prop], origin.idx or 0
-        source = property_source(self._source_for(origin.base), kind, index)
+        source = property_source(self.source_for(origin.base), kind, index)
         return self._name(f"{origin.base.name} {kind} {index}", source)
 
-    def _source_for(self, origin: Origin) -> Source:
+    def source_for(self, origin: Origin) -> Source:
         """Our source for an origin, which may be a step from that of an input."""
         step = _STEPS.get(type(origin).__name__)  # a backend makes torch's own, of the same names
-        return self._source_of(origin) if step is None else step(self._source_for(origin.base), origin)
+        return self._source_of(origin) if step is None else step(self.source_for(origin.base), origin)
 
     def guards(self, env: ShapeEnv, tracked: list[Tracked], *, in_contexts: bool) -> Guards:
         """What has been assumed, each with the program's line.

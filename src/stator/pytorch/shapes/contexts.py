@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
+from stator.guards.source import GetAttrSource
 from stator.pytorch import internals
 from stator.pytorch.fake import origins
 from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.shapes.unbacked import symbols_of
-from stator.pytorch.tensors.classes import inner_tensors, is_traceable
+from stator.pytorch.tensors.classes import inner_tensors, is_traceable, is_wrapper
+from stator.pytorch.traced import Dims
 
 if TYPE_CHECKING:
     import sympy  # type: ignore[import-untyped]
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+    from stator.guards.source import Source
     from stator.pytorch.types import Fake, Origin, SymbolicContext
 
 __all__ = [
@@ -26,11 +29,16 @@ __all__ = [
     "context_of_float",
     "context_with",
     "form_of",
+    "may_have_symbols",
     "opened",
     "origin_of",
+    "parts_of",
     "shown",
     "static_context",
 ]
+
+
+_STATIC = Dims({})
 
 
 class Form(NamedTuple):
@@ -50,28 +58,49 @@ def form_of(tensor: torch.Tensor) -> Form:
     return Form(tensor.dim(), base, {name: form_of(inner) for name, inner in inner_tensors(tensor).items()})
 
 
-def context_of(form: Form, origin: Origin, dims: dict[int, object], strides: Collection[int] = ()) -> SymbolicContext:
-    """The symbolic context of a tensor of which some dimensions are dynamic, and the strides of some."""
+def context_of(form: Form, origin: Origin, dims: Dims = _STATIC) -> SymbolicContext:
+    """The symbolic context of a tensor."""
     from torch.fx.experimental.symbolic_shapes import DimDynamic, StatefulSymbolicContext, SubclassSymbolicContext
 
     given = {
-        "dynamic_sizes": [dims.get(i, DimDynamic.STATIC) for i in range(form.ndim)],
-        "dynamic_strides": [DimDynamic.DYNAMIC if i in strides else DimDynamic.INFER_STRIDE for i in range(form.ndim)],
+        "dynamic_sizes": [dims.sizes.get(i, DimDynamic.STATIC) for i in range(form.ndim)],
+        "dynamic_strides": [
+            DimDynamic.DYNAMIC if i in dims.strides else DimDynamic.INFER_STRIDE for i in range(form.ndim)
+        ],
         "tensor_source": origin,
-        "view_base_context": form.base and context_of(form.base, origins.AttrSource(origin, "_base"), {}),
+        "view_base_context": form.base and context_of(form.base, origins.AttrSource(origin, "_base")),
     }
     if form.inner is None:
         return StatefulSymbolicContext(**given)
     inner = {
-        name: context_of(part, origins.AttrSource(origin, name), dims if part.ndim == form.ndim else {})
+        name: context_of(part, origins.AttrSource(origin, name), dims.inner.get(name, _STATIC))
         for name, part in form.inner.items()
     }
     return SubclassSymbolicContext(**given, inner_contexts=inner)
 
 
+def may_have_symbols(wrapper: torch.Tensor) -> bool:
+    """Whether torch makes fake wrappers like this one with symbols in their sizes.
+
+    Of a wrapper in a wrapper, and of the base of one that is a view, it takes the sizes as they are.
+    """
+    if not is_traceable(type(wrapper)) or internals.is_view(wrapper):
+        return False
+    return not any(is_wrapper(type(inner)) for inner in inner_tensors(wrapper).values())
+
+
+def parts_of(
+    context: SymbolicContext, tensor: torch.Tensor, source: Source
+) -> Iterator[tuple[SymbolicContext, torch.Tensor, Source]]:
+    """A symbolic context with its tensor and where this comes from, and the same for all that is in a wrapper."""
+    yield context, tensor, source
+    for name, inner in getattr(context, "inner_contexts", {}).items():
+        yield from parts_of(inner, getattr(tensor, name), GetAttrSource(source, name))
+
+
 def context_of_float(origin: Origin) -> SymbolicContext:
     """The symbolic context of the tensor that a float, of this origin, is as an input."""
-    return context_of(Form(0), origins.FloatTensorSource(origin), {})
+    return context_of(Form(0), origins.FloatTensorSource(origin))
 
 
 def context_with(fake: Fake, origin: Origin, env: ShapeEnv) -> SymbolicContext:
@@ -79,7 +108,7 @@ def context_with(fake: Fake, origin: Origin, env: ShapeEnv) -> SymbolicContext:
     from torch.fx.experimental.symbolic_shapes import DimDynamic
 
     sizes = {dim: size for dim, size in enumerate(fake.shape) if is_symbol(size)}
-    context = context_of(Form(fake.dim()), origin, dict.fromkeys(sizes, DimDynamic.DYNAMIC))
+    context = context_of(Form(fake.dim()), origin, Dims(dict.fromkeys(sizes, DimDynamic.DYNAMIC)))
     known = context.shape_env_to_source_to_symbol_cache[id(env)] = {}
     for dim, size in sizes.items():
         place = origins.TensorPropertySource(origin, origins.TensorProperty.SIZE, dim)
@@ -102,7 +131,7 @@ def origin_of(name: str) -> Origin:
 
 def static_context(form: Form, name: str) -> SymbolicContext:
     """The symbolic context of the input of this name, all of whose sizes are numbers."""
-    return context_of(form, origin_of(name), {})
+    return context_of(form, origin_of(name))
 
 
 def shown(context: SymbolicContext) -> SymbolicContext:

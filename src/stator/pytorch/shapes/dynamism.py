@@ -9,10 +9,11 @@ import torch
 
 from stator import errors
 from stator.guards.guard import TypeIs
-from stator.guards.source import ItemSource, LocalSource, Source
+from stator.guards.source import GetAttrSource, ItemSource, LocalSource, Source
 from stator.pytorch.shapes import marks
+from stator.pytorch.shapes.contexts import may_have_symbols
 from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
-from stator.pytorch.tensors.classes import is_wrapper
+from stator.pytorch.tensors.classes import inner_tensors, is_wrapper
 from stator.pytorch.traced import Dims
 from stator.space.facts import CHANGING, stays
 from stator.space.signals import Restart
@@ -38,17 +39,35 @@ _NONE = Dims({})
 
 def dims(trace: Trace, value: TracedTensor) -> Dims:
     """What of an existing tensor is to be symbols."""
-    tensor, source = value.host, value.source
-    if source is None or source.is_constant or tensor.layout is not torch.strided or tensor.is_nested:
+    if value.source is None or value.source.is_constant:
         return _NONE
-    if is_wrapper(type(tensor)):
+    return _dims(trace, value.host, value.source)
+
+
+def _dims(trace: Trace, tensor: torch.Tensor, source: Source, holder: torch.Tensor | None = None) -> Dims:
+    if tensor.layout is not torch.strided or tensor.is_nested:
         return _NONE
+    if not is_wrapper(type(tensor)):
+        return _own_dims(trace, tensor, source, holder)
+    if not may_have_symbols(tensor):
+        return _NONE
+    own = _own_dims(trace, tensor, source)
+    if isinstance(tensor, torch.nn.Parameter) and not own:
+        return _NONE  # the tensors in it are no Parameters
+    parts = inner_tensors(tensor).items()
+    found = [(name, _dims(trace, part, GetAttrSource(source, name), tensor)) for name, part in parts]
+    return own._replace(inner={name: dims for name, dims in found if dims})
+
+
+def _own_dims(trace: Trace, tensor: torch.Tensor, source: Source, holder: torch.Tensor | None = None) -> Dims:
+    """The same, not of what is in it; marks on the wrapper that holds a tensor of as many dimensions are its own."""
+    bearers = [tensor] if holder is None or holder.dim() != tensor.dim() else [tensor, holder]
     told = _told(trace, tensor, source) if is_told_of(trace) else {}
     kept = {dim for dim, dynamic in told.items() if not dynamic} | _numbers(trace, source)
-    fixed = marks.dims(tensor, "_dynamo_static_indices") | kept
-    unbacked = marks.dims(tensor, marks.UNBACKED)
-    marked = marks.dims(tensor, *marks.ENFORCED) | unbacked
-    marked |= (marks.dims(tensor, marks.HINT) | set(told)) - kept
+    fixed = marks.dims(bearers, "_dynamo_static_indices") | kept
+    unbacked = marks.dims(bearers, marks.UNBACKED)
+    marked = marks.dims(bearers, *marks.ENFORCED) | unbacked
+    marked |= (marks.dims(bearers, marks.HINT) | set(told)) - kept
     if isinstance(tensor, torch.nn.Parameter) and not marked:
         return _NONE
     varying, strides = _varying(trace, tensor, source)

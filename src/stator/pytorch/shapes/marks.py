@@ -29,10 +29,11 @@ UNBACKED = "_dynamo_unbacked_indices"
 _ADVICE = "remove the mark, make it a hint (maybe_mark_dynamic), or have the line do without the number"
 
 
-def dims(tensor: torch.Tensor, *names: str) -> set[int]:
-    """The dimensions that have one of these marks."""
-    marks = {dim for name in names for dim in tensor.__dict__.get(name) or ()}
-    return {dim % tensor.dim() for dim in marks} if tensor.dim() else set()
+def dims(tensors: Sequence[torch.Tensor], *names: str) -> set[int]:
+    """The dimensions that have one of these marks in one of the tensors, which have as many dimensions."""
+    marks = {dim for tensor in tensors for name in names for dim in tensor.__dict__.get(name) or ()}
+    rank = tensors[0].dim()
+    return {dim % rank for dim in marks} if rank else set()
 
 
 def constrain(context: SymbolicContext, tensor: torch.Tensor, source: Source, *, enforced: bool) -> None:
@@ -44,11 +45,11 @@ def constrain(context: SymbolicContext, tensor: torch.Tensor, source: Source, *,
         int_oo,
     )
 
-    fixed = dims(tensor, *ENFORCED) if enforced else set()
+    fixed = dims([tensor], *ENFORCED) if enforced else set()
     for dim in fixed:
         context.constraint_sizes[dim] = RelaxedUnspecConstraint(warn_only=False)
     for said in tensor.__dict__.get("_dynamo_dynamic_range") or ():
-        if (said.min, said.max) == (None, None) or said.dim not in dims(tensor, *ENFORCED, HINT):
+        if (said.min, said.max) == (None, None) or said.dim not in dims([tensor], *ENFORCED, HINT):
             continue
         sizes = ValueRanges(said.min or 0, int_oo if said.max is None else said.max)
         size = tensor.size(said.dim)

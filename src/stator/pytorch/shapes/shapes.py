@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -26,12 +26,14 @@ from stator.pytorch.shapes.contexts import (
     form_of,
     opened,
     origin_of,
+    parts_of,
     shown,
     static_context,
 )
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.shapes.unbacked import is_decided, sizes_of, symbols_of
 from stator.pytorch.shapes.words import number_in_words
+from stator.pytorch.tensors.classes import is_wrapper
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.value import Value
 
@@ -143,16 +145,15 @@ class Shapes:
         """Our source of an input, from its origin."""
         return self._sources[origin.local_name]
 
-    def context(self, value: TracedTensor, dims: dict[int, object], strides: Collection[int]) -> SymbolicContext:
+    def context(self, value: TracedTensor, dims: Dims) -> SymbolicContext:
         """The symbolic context of an existing tensor of which some dimensions are dynamic."""
         known = self._contexts.get(id(value))
         if known is None:
-            host = value.host
-            known = context_of(form_of(host), self.origin(value), dims, strides)
+            known = self._contexts[id(value)] = context_of(form_of(value.host), self.origin(value), dims)
             assert value.source is not None
             ignored = self.recorder.trace.config.allow_ignore_mark_dynamic
-            marks.constrain(known, host, value.source, enforced=not ignored)
-            self._contexts[id(value)] = known
+            for context, tensor, source in parts_of(known, value.host, value.source):
+                marks.constrain(context, tensor, source, enforced=not ignored)
         return known
 
     def made_like(self, value: TracedTensor) -> None:
@@ -181,25 +182,39 @@ class Shapes:
         mode = self.recorder.fakes.executor.mode
         if open_dims is None:
             return mode.of(value.host)
-        dims, strides = open_dims
+        dims = open_dims
         if internals.is_view(value.host):
             # A view's symbols would be entangled with those of its base: a plain tensor of the same shape is none.
             from torch.fx.experimental.symbolic_shapes import DimDynamic
 
-            dims = {i: kind for i, kind in dims.items() if kind is not DimDynamic.DUCK} or dims
-        context = self.context(value, dims, strides)
-        origin = self.origin(value)
-        fake = mode.of(value.host, symbolic_context=context, source=origin)
-        with torch.no_grad():
-            asfound = fake.detach()  # the program may change the sizes of the tensor itself
-        self._tracked.append((asfound, origin, context))
+            sizes = {i: kind for i, kind in dims.sizes.items() if kind is not DimDynamic.DUCK}
+            dims = dims._replace(sizes=sizes or dims.sizes)
+        context = self.context(value, dims)
+        fake = mode.of(value.host, symbolic_context=context, source=self.origin(value))
+        assert value.source is not None
+        for part, tensor, source in parts_of(context, fake, value.source):
+            self._track(tensor, part, source)
+        return fake
+
+    def _track(self, fake: Fake, context: SymbolicContext, source: Source) -> None:
+        """Assumptions are to be read of the sizes of an existing tensor, or of one in a wrapper."""
+        origin = context.tensor_source
+        self._tracked.append((self._as_found(fake), origin, context))
         for kind, numbers in (("size", fake.shape), ("stride", fake.stride()), ("offset", (fake.storage_offset(),))):
             for i, number in enumerate(numbers):
                 if is_symbol(number):
-                    self._note_symbol(number, property_source(value.source, kind, i))  # type: ignore[arg-type]
+                    self._note_symbol(number, property_source(source, kind, i))
                 else:
-                    self._assumed.is_plain(origin, kind, i, value.source)  # type: ignore[arg-type]
-        return fake
+                    self._assumed.is_plain(origin, kind, i, source)
+
+    def _as_found(self, fake: Fake) -> Fake:
+        """A tensor of these sizes, and nothing in it; the program may change the sizes of the tensor itself."""
+        with torch.no_grad():
+            if not is_wrapper(type(fake)):
+                return fake.detach()
+            with self.recorder.fakes.executor.mode:
+                made = torch.empty((), dtype=fake.dtype, device=fake.device)
+                return made.set_(made.untyped_storage(), fake.storage_offset(), fake.shape, fake.stride())
 
     def _note_symbol(self, number: Number, source: Source) -> None:
         symbol = number.node.expr
@@ -261,7 +276,7 @@ class Shapes:
         for operand in operands:
             symbols.update(*map(symbols_of, sizes_of(operand.fake)))
         fixed = [
-            SizeSource(self.source_of(origin), dim)
+            SizeSource(self._assumed.source_for(origin), dim)
             for fake, origin, context in self._tracked
             if context is not None  # which numbers have none of
             for dim in range(fake.dim())
@@ -330,5 +345,7 @@ class Shapes:
 
     def _enforced(self) -> dict[Source, str]:
         """The sizes that the code may not fix, with what they have been marked to be."""
-        tracked = [(self.source_of(origin), context) for _, origin, context in self._tracked if context is not None]
+        tracked = [
+            (self._assumed.source_for(origin), context) for _, origin, context in self._tracked if context is not None
+        ]
         return dict(itertools.chain.from_iterable(itertools.starmap(marks.enforced_sizes, tracked)))

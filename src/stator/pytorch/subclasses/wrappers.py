@@ -14,8 +14,10 @@ from stator import errors
 from stator.guards.guard import Predicate, TensorMatch
 from stator.guards.source import GetAttrSource
 from stator.pytorch import internals
+from stator.pytorch.fake.metadata import symbolic_dims
 from stator.pytorch.fake.storage import storages_of
 from stator.pytorch.nesting import tensors_in
+from stator.pytorch.subclasses import own_sizes
 from stator.pytorch.tensors.classes import PLAIN_CLASSES, WRAPPER_METHODS, inner_tensors, is_traceable
 from stator.pytorch.tensors.reader import tensor_spec
 from stator.space.value import Unsupported
@@ -32,12 +34,16 @@ if TYPE_CHECKING:
 __all__ = ["is_ragged", "open_wrapper", "refuse_hidden", "sharing_guard"]
 
 
-def open_wrapper(trace: Trace, wrapper: TracedTensor) -> None:
-    """The trace depends on what an existing wrapper holds and on what its class does, and finds the tensors in it."""
+def open_wrapper(trace: Trace, wrapper: TracedTensor, seen: Host) -> None:
+    """The trace depends on what an existing wrapper holds and on what its class does, and finds the tensors in it.
+
+    Args:
+        seen: the wrapper, or, if there are symbols in its sizes or in those of what it holds, its fake.
+    """
     for name in WRAPPER_METHODS:
         trace.space.host_lookup(wrapper.cls, name)
     if wrapper.source is not None:
-        for guard in _guards(wrapper.host, wrapper.source):
+        for guard in _guards(wrapper.host, seen, wrapper.source):
             trace.guard(guard)
     for name, inner in inner_tensors(wrapper.host).items():
         trace.recorder.nodes.inner.setdefault(id(inner), (wrapper, name))
@@ -59,18 +65,18 @@ def is_ragged(result: Nested) -> bool:
     return any(tensor.is_nested for tensor in tensors_in(result))
 
 
-def _guards(tensor: Host, source: Source) -> Iterator[Guard]:
+def _guards(tensor: Host, seen: Host, source: Source) -> Iterator[Guard]:
     """What is assumed of an existing wrapper, and of the wrappers in it."""
-    yield Predicate((source,), _Holds(tensor), f"{source.expr()} holds what it did")
+    yield Predicate((source,), _Holds(tensor, seen), f"{source.expr()} holds what it did")
     for name, inner in inner_tensors(tensor).items():
-        inner_source = GetAttrSource(source, name)
+        inner_source, inner_seen = GetAttrSource(source, name), getattr(seen, name)
         if is_traceable(type(inner)):
-            yield from _guards(inner, inner_source)
+            yield from _guards(inner, inner_seen, inner_source)
         elif type(inner) not in PLAIN_CLASSES:
             raise Unsupported(
                 errors.UnsupportedTensorSubclass(type(tensor).__qualname__, f"it holds a {type(inner).__qualname__}")
             )
-        yield TensorMatch(inner_source, tensor_spec(inner))
+        yield TensorMatch(inner_source, tensor_spec(inner, *symbolic_dims(inner_seen)))
 
 
 def sharing_guard(wrappers: list[TracedTensor]) -> Guard | None:
@@ -104,8 +110,10 @@ class _Holds:
     What it holds besides tensors is what it was.
     """
 
-    def __init__(self, tensor: Host) -> None:
-        self.expected = self._read(tensor)
+    def __init__(self, tensor: Host, seen: Host) -> None:
+        *self.expected, context = self._read(tensor)
+        self.context = context
+        self.own_context = context if seen is tensor else own_sizes.expected(context, self._read(seen)[-1], seen)
 
     @staticmethod
     def _read(tensor: Host) -> tuple[object, ...]:
@@ -119,10 +127,12 @@ class _Holds:
     def __call__(self, tensor: Host) -> bool:
         try:
             *found, context = self._read(tensor)
-            *expected, wanted = self.expected
-            if found != expected:
+            if found != self.expected:
                 return False
             compare = getattr(type(tensor), "__metadata_guard__", None)
-            return bool(context == wanted if compare is None else compare(wanted, context))
+            if compare is not None:
+                return bool(compare(self.context, context))
+            with internals.DisableTorchFunctionSubclass():
+                return own_sizes.agrees(self.own_context, context, tensor)
         except Exception:  # the program's own code: the wrapper is not as it was
             return False
