@@ -45,6 +45,29 @@ def test_a_size_that_varies_becomes_symbolic() -> None:
     assert compiles(lambda a: a.sum(0) * a.shape[0], rows(3, 3, 5, 7, 100, 3)) == [1, 1, 2, 2, 2, 2]
 
 
+INTEGERS: list[tuple[Any, Any]] = [
+    (lambda a, n: a + n, lambda n: n),
+    (lambda a, n: (a * 2)[: n % 4], lambda n: n),
+    (lambda a, numbers: a * numbers["n"][0] + len(numbers), lambda n: {"n": (n, 3)}),
+    (lambda a, n: (a * 2, n + 1), lambda n: n),
+]
+
+
+@pytest.mark.parametrize(("fn", "number"), INTEGERS)
+def test_integers_that_are_given_are_symbols_if_all_is_dynamic(fn: Any, number: Any) -> None:
+    calls = [(torch.randn(size, 4), number(n)) for size, n in ((5, 101), (6, 202), (7, 303))]
+    assert compiles(fn, calls, dynamic=True) == [1, 1, 1]
+    assert compiles(fn, calls) == [1, 2, 2]
+
+
+def test_integers_that_modules_have_are_none() -> None:
+    layer = torch.nn.Conv1d(4, 2, 3)
+    compiled = stator.compile(layer, dynamic=True)
+    for n in (5, 6, 7):
+        assert_same(compiled(torch.ones(1, 4, n)), layer(torch.ones(1, 4, n)), n)
+    assert stator.stats().graphs == 1
+
+
 def test_sizes_zero_and_one_are_their_own() -> None:
     assert compiles(lambda a: a * 2, rows(3, 4, 1, 5, 1, 0)) == [1, 2, 3, 3, 3, 4]
 

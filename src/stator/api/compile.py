@@ -39,7 +39,8 @@ def compile(
         model: what to compile; omitted when used as a decorator with arguments.
         backend: a name from `stator.list_backends()`, or a callable `(gm, example_inputs) -> callable`.
         fullgraph: raise `GraphBreakError` rather than break the graph.
-        dynamic: None makes a size symbolic once it has varied, True from the start, False never.
+        dynamic: None makes a size or integer symbolic once it has varied, True from the start (integers that are
+            arguments, or in containers that are), False never.
         mode: for Inductor: "default", "reduce-overhead", "max-autotune" …
         options: settings of Stator (`stator.config`) and, for Inductor, its own.
         recompile_limit: how many entries a function may have here before it runs eagerly (default 8).

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Form",
+    "as_found",
     "context_of",
     "context_of_float",
     "context_with",
@@ -87,6 +88,16 @@ def may_have_symbols(wrapper: torch.Tensor) -> bool:
     if not is_traceable(type(wrapper)) or internals.is_view(wrapper):
         return False
     return not any(is_wrapper(type(inner)) for inner in inner_tensors(wrapper).values())
+
+
+def as_found(fake: Fake, mode: internals.FakeTensorMode) -> Fake:
+    """A plain tensor of these sizes, strides and offset; the program may change those of the tensor itself."""
+    with torch.no_grad():
+        if not is_wrapper(type(fake)):
+            return fake.detach()
+        with mode:
+            made = torch.empty((), dtype=fake.dtype, device=fake.device)
+            return made.set_(made.untyped_storage(), fake.storage_offset(), fake.shape, fake.stride())
 
 
 def parts_of(

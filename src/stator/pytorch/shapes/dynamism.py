@@ -9,7 +9,7 @@ import torch
 
 from stator import errors
 from stator.guards.guard import TypeIs
-from stator.guards.source import GetAttrSource, ItemSource, LocalSource, Source
+from stator.guards.source import DictItemSource, GetAttrSource, ItemSource, LocalSource, Source
 from stator.pytorch.shapes import marks
 from stator.pytorch.shapes.contexts import may_have_symbols
 from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
@@ -208,12 +208,21 @@ def number_varies(trace: Trace, host: int | float, source: Source) -> bool:
         return False
     seen = trace.region_state.setdefault("numbers", {})
     key = source.expr()
+    if trace.dynamic is True and type(host) is int and _is_given(source):
+        seen[key] = _VARIES
     if key in trace.region_state.get(CHANGING, ()):
         seen[key] = _VARIES
     before = seen.setdefault(key, host)
     if before is not _VARIES and (type(before) is not type(host) or before != host):
         seen[key] = before = _VARIES
     return before is _VARIES and not is_fixed(trace, source)
+
+
+def _is_given(source: Source) -> bool:
+    """Whether it is an argument, or an item of a container that is one."""
+    while isinstance(source, ItemSource | DictItemSource):
+        source = source.base
+    return isinstance(source, LocalSource)
 
 
 def note_number(state: dict[object, Any], source: Source, number: Host) -> bool:

@@ -20,6 +20,7 @@ from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.shapes import dynamism, marks, unbacked
 from stator.pytorch.shapes.assumed import Assumed, Guards, boxed, property_source
 from stator.pytorch.shapes.contexts import (
+    as_found,
     context_of,
     context_of_float,
     context_with,
@@ -33,7 +34,6 @@ from stator.pytorch.shapes.contexts import (
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.shapes.unbacked import is_decided, sizes_of, symbols_of
 from stator.pytorch.shapes.words import number_in_words
-from stator.pytorch.tensors.classes import is_wrapper
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.value import Value
 
@@ -199,22 +199,13 @@ class Shapes:
     def _track(self, fake: Fake, context: SymbolicContext, source: Source) -> None:
         """Assumptions are to be read of the sizes of an existing tensor, or of one in a wrapper."""
         origin = context.tensor_source
-        self._tracked.append((self._as_found(fake), origin, context))
+        self._tracked.append((as_found(fake, self.recorder.fakes.executor.mode), origin, context))
         for kind, numbers in (("size", fake.shape), ("stride", fake.stride()), ("offset", (fake.storage_offset(),))):
             for i, number in enumerate(numbers):
                 if is_symbol(number):
                     self._note_symbol(number, property_source(source, kind, i))
                 else:
                     self._assumed.is_plain(origin, kind, i, source)
-
-    def _as_found(self, fake: Fake) -> Fake:
-        """A tensor of these sizes, and nothing in it; the program may change the sizes of the tensor itself."""
-        with torch.no_grad():
-            if not is_wrapper(type(fake)):
-                return fake.detach()
-            with self.recorder.fakes.executor.mode:
-                made = torch.empty((), dtype=fake.dtype, device=fake.device)
-                return made.set_(made.untyped_storage(), fake.storage_offset(), fake.shape, fake.stride())
 
     def _note_symbol(self, number: Number, source: Source) -> None:
         symbol = number.node.expr
