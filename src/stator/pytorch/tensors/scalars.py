@@ -31,6 +31,7 @@ __all__ = [
     "number_in",
     "scalar",
     "tensor_of_float",
+    "tensor_of_symbols",
     "with_numbers",
 ]
 
@@ -125,8 +126,6 @@ def with_numbers(space: Space, call: Call) -> Call | None:
 
     The number is known, or read from the tensor in the graph. The first argument stays the tensor it is.
     """
-    if call.function in MAKERS and any(operand.symbolic for operand in call.operands):
-        return _from_symbols(call)
     chosen: dict[int, Any] = {}
     for index, operand in enumerate(call.operands):
         if isinstance(operand, TensorValue) and not _is_first(call, index) and _is_integer(operand):
@@ -186,8 +185,11 @@ def _multiplied(recorder: Recorder, value: Any) -> Any:
     return recorder.record(product)
 
 
-def _from_symbols(call: Call) -> Call:
-    """`torch.tensor([n, …])` with symbols among the numbers: torch's own definition of it in Python takes them."""
+def tensor_of_symbols(call: Call) -> Call | None:
+    """`torch.tensor([n, …])` with symbols among the numbers, as torch's own definition in Python, which takes them:
+    the function in C++ would have them known."""
+    if not any(operand.symbolic for operand in call.operands):
+        return None
     again = Call(internals.refs.tensor, "call_function", internals.refs.tensor)
     again.args, again.kwargs, again.operands, again.metas = call.args, call.kwargs, call.operands, call.metas
     return again
