@@ -276,3 +276,57 @@ def test_an_error_in_what_a_tensor_is_made_of():
             except (ArithmeticError, ValueError) as e:
                 outcomes.append(repr(e))
         assert outcomes[0] == outcomes[1], rate
+
+
+class Padded(torch.nn.Module):
+    """Pads by a number that it computes of the length and of scalars that are its buffers, as codecs of audio do."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv1d(1, 1, 4, 2)
+        self.register_buffer("kernel", torch.tensor(4))
+        self.register_buffer("stride", torch.tensor(2))
+
+    def forward(self, x):
+        length = x.shape[-1]
+        frames = torch.ceil((length - self.kernel) / self.stride + 1).to(torch.int64) - 1
+        extra = frames * self.stride + self.kernel - length
+        if max(extra, self.stride) > 3:
+            x = x * 2
+        return self.conv(torch.nn.functional.pad(x, (self.stride, extra)))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_scalars_of_modules_and_sizes(backend):
+    model = torch.nn.Sequential(Padded(), Padded(), Padded())
+    compiled = stator.compile(model, backend=backend, fullgraph=True)
+    for length in (21, 34, 40, 55, 28):
+        left = []
+        for run in (compiled, model):
+            x = torch.arange(float(length)).sin().reshape(1, 1, length).requires_grad_()
+            y = run(x)
+            left.append((y, *torch.autograd.grad(y.sum(), (x, *model.parameters()))))
+        torch.testing.assert_close(left[0], left[1], rtol=1e-5, atol=1e-5)
+    assert stator.stats().graphs <= 3 or backend == "inductor"  # which asks whether it pads by nothing
+
+
+def test_scalars_of_modules_that_change():
+    model = Padded()
+    compiled = stator.compile(model, backend="aot_eager")
+    for length, kernel in ((21, 4), (34, 4), (40, 5), (41, 6), (28, 4)):
+        model.kernel = torch.tensor(kernel)
+        x = torch.arange(float(length)).sin().reshape(1, 1, length)
+        torch.testing.assert_close(compiled(x), model(x))
+        model.kernel += 1
+        torch.testing.assert_close(compiled(x), model(x))
+
+
+def test_a_branch_on_what_is_computed_of_a_size():
+    def program(x):
+        return x * 2 if torch.div(torch.tensor(x.size(0)), 2, rounding_mode="floor") > 4 else x * 3
+
+    compiled = stator.compile(program, backend="aot_eager", fullgraph=True)
+    for size in (5, 6, 7, 12, 13, 8):
+        x = torch.ones(size)
+        torch.testing.assert_close(compiled(x), program(x))
+    assert stator.stats().graphs == 3

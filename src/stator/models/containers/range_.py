@@ -44,7 +44,7 @@ class RangeValue(Value):
     def tp_new(space: Space, cls: Value, first: Value, second: Value | None = None, third: Value = _ONE, /) -> Value:
         ends = (_ZERO, first) if second is None else (first, second)
         start, stop, step = (space.index(part) for part in (*ends, third))
-        if not step.symbolic and space.int_(step) == 0:
+        if space.truth(space.compare("==", step, _ZERO)):
             raise space.error(ValueError, "range() arg 3 must not be zero")
         if start.symbolic or stop.symbolic or step.symbolic:
             return RangeValue(start, stop, step)
@@ -55,16 +55,19 @@ class RangeValue(Value):
 
     def concrete(self, space: Space) -> range:
         """The host range, its symbols decided."""
-        start, stop, step = (int(space.decide(part)) for part in self.parts.values())
-        if step == 0:
-            raise space.error(ValueError, "range() arg 3 must not be zero")
-        return range(start, stop, step)
+        return range(*(int(space.decide(part)) for part in self.parts.values()))
 
-    def is_counting(self) -> bool:
-        """Whether it goes up by one, between numbers that are known in this call and small."""
+    def is_at_hand(self) -> bool:
+        """Whether its ends and its step are known in this call, and small."""
+        nows = [part.host if part.constant else part.number_now() for part in self.parts.values()]
+        return all(now is not None and -_LONG < now < _LONG for now in nows)
+
+    def number(self, space: Space, index: int) -> Value | None:
+        """The number at an index, which is asked for by itself; None past the end."""
         start, stop, step = self.parts.values()
-        nows = [part.host if part.constant else part.number_now() for part in (start, stop)]
-        return step.constant and step.host == 1 and all(now is not None and -_LONG < now < _LONG for now in nows)
+        number = space.binary("+", start, space.binary("*", step, Constant(index))) if index else start
+        up = space.truth(space.compare(">", step, _ZERO))
+        return number if space.truth(space.compare("<" if up else ">", number, stop)) else None
 
     def reconstruct(self, writer: Writer) -> str:
         parts = ", ".join(writer.expr(part) for part in self.parts.values())
@@ -116,7 +119,7 @@ for _host in (*_SEARCHES, *_COMPARISONS, *(range.__dict__[name] for name in _OTH
 @builtin(range.__iter__)
 def range_iter(space: Space, value: Value, /) -> Value:
     value = value.force()
-    if isinstance(value, RangeValue) and value.is_counting():
+    if isinstance(value, RangeValue) and value.is_at_hand():
         return OpenRangeIterator.of(_ITERATOR, whole=value, index=0, opened=False)
     return RangeIterator(_concrete(space, value).as_host(space))
 
@@ -239,23 +242,26 @@ class RangeIterator(IteratorValue):
 
 
 class OpenRangeIterator(RangeIterator):
-    """An iterator over a range whose ends are symbols: a loop that breaks in an early round needs not know the last."""
+    """An iterator over a range whose ends are symbols: a loop that breaks in an early round needs not know the last.
+
+    Nor does one in steps (`range(0, n, 64)`), of which only the number of rounds is to be what it was.
+    """
 
     __slots__ = ("whole",)
     whole: RangeValue
-    #: the rounds of which each is asked for alone
-    alone: ClassVar[int] = 3
 
     def _first(self, space: Space) -> tuple[Value | None, bool]:
-        if self.opened or self.index == self.alone:
+        if self.opened or self.index == self._alone():
             self.open(space)
             return None, False
-        start, stop, _ = self.whole.parts.values()
-        number = space.binary("+", start, Constant(self.index)) if self.index else start
-        if not space.truth(space.compare("<", number, stop)):
-            return None, True
-        self.index += 1
+        number = self.whole.number(space, self.index)
+        self.index += number is not None
         return number, True
+
+    def _alone(self) -> int:
+        """How many rounds are asked for one by one: by a step of one, the last tells as much as the end."""
+        step = self.whole.parts["step"]
+        return 3 if step.constant and step.host in (1, -1) else 64
 
     def look_into(self, space: Space) -> None:
         self.numbers = self.whole.concrete(space)

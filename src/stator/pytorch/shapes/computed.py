@@ -23,6 +23,8 @@ from stator.pytorch.shapes.dynamism import is_fixed
 from stator.space.value import Constant, NotKnown, Value
 
 if TYPE_CHECKING:
+    import sympy  # type: ignore[import-untyped]
+
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import Function, Host, Number
     from stator.space.space import Space
@@ -92,12 +94,27 @@ class _Formula:
 
 
 def existing_symbols(recorder: Recorder, number: Number) -> dict[str, Value] | None:
-    """The existing numbers, by the names of their symbols, that a whole one is a polynomial over; None for others."""
+    """The existing numbers, by the names of their symbols, of which a whole one is made; None for others."""
     expression = expression_of(number)
-    if expression is None or not isinstance(number, torch.SymInt) or not expression.is_polynomial():
+    if expression is None or not isinstance(number, torch.SymInt) or not _is_python(expression):
         return None
     found = {s.name: recorder.shapes.symbols.get(s) for s in sorted(expression.free_symbols, key=str)}
     return None if any(known is None or known.source is None for known in found.values()) else found
+
+
+def _is_python(expression: sympy.Expr) -> bool:
+    """Whether the text of an expression gives its number in Python: a polynomial, or such as `(n - 4) // 2 + 1`."""
+    if expression.is_Symbol or expression.is_Integer:
+        return True
+    if expression.is_Pow:
+        base, exponent = expression.args
+        return bool(exponent.is_Integer and exponent.is_nonnegative) and _is_python(base)
+    is_sum = expression.is_Add or expression.is_Mul or type(expression).__name__ in _DIVISIONS
+    return is_sum and all(map(_is_python, expression.args))
+
+
+#: torch's functions of whole numbers that are written as `//`
+_DIVISIONS = ("FloorDiv", "CleanDiv")
 
 
 def compute_again(space: Space, function: Function, args: list[Value]) -> Value | None:

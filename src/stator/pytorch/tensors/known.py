@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from stator.pytorch.shapes.symbols import SymValue
     from stator.space.value import Value
 
-__all__ = ["contents", "is_unwritten", "is_written_alone", "learn_sizes"]
+__all__ = ["contents", "is_scalar_member", "is_unwritten", "is_written_alone", "learn_sizes"]
 
 #: operations, and elements of a tensor, that are worth computing while tracing
 _MOST = 256, 1 << 20
@@ -80,10 +80,15 @@ class _Members:
             return False
         if known_elements(value) > _MOST_GUARDED:
             return False
-        is_scalar = value.shape == () and is_member(value)
-        if not is_scalar and not (self.branch and _is_setting(value) and is_unwritten(self.recorder, value)):
+        is_setting = self.branch and _is_setting(value) and is_unwritten(self.recorder, value)
+        if not is_setting and not is_scalar_member(self.recorder, value):
             return False
         return dynamism.contents_stay(self.recorder.trace, value)
+
+
+def is_scalar_member(recorder: Recorder, value: TensorValue) -> bool:
+    """Whether it is a scalar that a module holds, which nobody has written to."""
+    return value.shape == () and is_member(value) and value.root not in recorder.effects.rewritten
 
 
 def is_unwritten(recorder: Recorder, value: TensorValue) -> bool:

@@ -46,12 +46,22 @@ def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]
     except Unsupported as e:
         again = with_numbers(space, call) if _reads_number(e.brk) else None
         if again is None:
+            _fix_sizes(space, call, e)
             raise
         refused = e
     try:
         return _recorded(space, again)
+    except Unsupported as e:
+        _fix_sizes(space, again, e)
+        raise
     except Raised:  # it takes tensors only, as `torch.equal` does
         raise refused from None
+
+
+def _fix_sizes(space: Space, call: Call, refused: Unsupported) -> None:
+    """Where it is the symbols among its operands that it does not take, have these known from now on."""
+    if _is_static_only(refused.brk) or are_decided(call.operands):
+        space.trace.recorder.shapes.need_numbers(call.operands)
 
 
 def _reads_number(brk: errors.Break) -> bool:
@@ -74,10 +84,6 @@ def _recorded(space: Space, call: Call) -> Value:
         return result
     except Failure as e:
         failure: Failure | None = e
-    except Unsupported as e:
-        if _is_static_only(e.brk) or are_decided(call.operands):
-            recorder.shapes.need_numbers(call.operands)
-        raise
     # Not while the failure is being handled: it would be the context of the program's own error, and the traceback of
     # each would hold the other, with all frames of the tracer and the program's tensors, until the next collection.
     assert failure is not None

@@ -11,11 +11,11 @@ from stator.pytorch.fake.failure import Failure
 from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.shapes.computed import computed_number, made_again
 from stator.pytorch.shapes.symbols import SymValue, compute
-from stator.pytorch.tensors.known import contents
+from stator.pytorch.tensors.known import contents, is_scalar_member
 from stator.pytorch.tensors.lowering import Call, Operand, fill
 from stator.pytorch.tensors.recipes import Search
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.value import Raised, Value
+from stator.space.value import Constant, Raised, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
@@ -32,6 +32,7 @@ __all__ = [
     "scalar",
     "tensor_of_float",
     "tensor_of_symbols",
+    "truth_of_sizes",
     "with_numbers",
 ]
 
@@ -72,17 +73,28 @@ def as_number(space: Space, tensor: TensorValue, kind: type) -> Value | None:
 
 
 def _of_sizes(space: Space, tensor: TensorValue) -> Value | None:
-    """The number in a tensor that is computed of sizes alone (`torch.div(x.size(1), 8)`), before the graph runs."""
+    """The number in a tensor that is computed of sizes (`torch.div(x.size(1), 8)`), and of the scalars that modules
+    hold, before the graph runs."""
     recorder = space.trace.recorder
-    search = Search(recorder, recorder.state.entry_key, lambda value: bool(value.symbolic), _MOST)
+
+    def begins(value: TensorValue | SymValue) -> bool:
+        return not isinstance(value, TensorValue) or is_scalar_member(recorder, value)
+
+    search = Search(recorder, recorder.state.entry_key, begins, _MOST)
     recipe = search.recipe(tensor)
-    found = None if recipe is None or not search.given else search.now(recipe)
+    found = None if recipe is None or not any(each.symbolic for each in search.given) else search.now(recipe)
     if recipe is None or found is None or found.numel() != 1:
         return None
     sources: list[Any] = [value.source for value in search.given]
     return computed_number(
         space, found.item(), sources, lambda *numbers: recipe.run(numbers).item(), recipe.outcome.text
     )
+
+
+def truth_of_sizes(space: Space, tensor: TensorValue) -> Value | None:
+    """The truth of what is computed of sizes (`if torch.tensor(x.size(0)) > 4:`); None for any other tensor."""
+    number = _of_sizes(space, tensor) if space.trace.recorder.shapes.begun else None
+    return None if number is None else Constant(space.truth(number))
 
 
 def _place(recorder: Recorder, tensor: TensorValue) -> Any:

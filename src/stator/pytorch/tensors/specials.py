@@ -14,7 +14,7 @@ from stator.pytorch.shapes.indices import by_number, item_at, parts_of, set_item
 from stator.pytorch.tensors.calls import method_handler
 from stator.pytorch.tensors.indexing import ScalarIndexing
 from stator.pytorch.tensors.recording import record, record_method
-from stator.pytorch.tensors.scalars import as_number, is_at_hand, is_integral, known_as
+from stator.pytorch.tensors.scalars import as_number, is_at_hand, is_integral, known_as, truth_of_sizes
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import LAST_RESORTS, register
 from stator.space.value import Constant, Unsupported, Value
@@ -71,6 +71,8 @@ def _data(host: Host, branch: bool) -> Any:
             found = known_as(space, host, tensor, branch)
             if found is None and kind is not None and isinstance(tensor, TensorValue):
                 found = as_number(space, tensor, kind)
+            if found is None and branch and isinstance(tensor, TensorValue):
+                found = truth_of_sizes(space, tensor)
         if found is not None:
             return found
         name = describe_callable(host)
