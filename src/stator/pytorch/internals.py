@@ -325,6 +325,13 @@ _FUNCTIONS = {
     "overlapping_tensors": Name(
         "torch._C._dynamo.guards.compute_overlapping_tensors", FUNCTION, "AOTAutograd's assumption, as a guard"
     ),
+    "FastRecord": Name(
+        "torch._C._profiler._RecordFunctionFast",
+        CLASS,
+        "a label for profilers",
+        has=("__enter__", "__exit__"),
+        takes=None,
+    ),
     "record_begins": Name(
         "torch.ops.profiler._record_function_enter_new",
         FUNCTION,

@@ -31,7 +31,7 @@ _PARTS = {
     "ranks": ("listener",),
     "sequences": ("calls",),
     "objects": ("storages",),
-    "state": ("annotations", "random_state", "generators", "saved_hooks"),
+    "state": ("annotations", "profiling", "random_state", "generators", "saved_hooks"),
     "subclasses": ("construction", "examination", "new_wrapper", "own_functions"),
     "tensors": ("byte_conditions", "checks", "outcomes", "subclass"),
     "shapes": ("functions", "ordinary"),

@@ -1,4 +1,4 @@
-"""Context managers written in C whose state a break must carry over: inference mode, disabled overrides, profiling.
+"""Context managers written in C whose state a break must carry over: inference mode, disabled overrides.
 
 An open one is entered for real while tracing where that matters, left at the end of the graph, and entered again by
 generated code after the graph, on the object that the continuation will leave.
@@ -219,46 +219,10 @@ def _leave_inference(space: Space, args: list[Value], kwargs: dict[str, Value]) 
     return NONE
 
 
-class ProfilerRecord(Value):
-    """What entering `torch.profiler.record_function` gives. A traced region is not profiled part by part."""
-
-    __slots__ = ("args",)
-
-    def __init__(self, args: list[Value]) -> None:
-        self.cls = torch.ScriptObject
-        self.source = None
-        self.args = args
-
-    def reconstruct(self, writer: Writer) -> str:
-        # Its region spans a graph break: it begins, late, where generated code takes over.
-        parts = ", ".join(writer.expr(arg) for arg in self.args)
-        return writer.assign("record", f"{writer.const(internals.record_begins)}({parts})")
-
-
-def _begin_record(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    return None if kwargs else ProfilerRecord(args)
-
-
-def _end_record(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    """A label that begins and ends in the trace leaves nothing behind; one from before it ends after the graph."""
-    if len(args) != 1:
-        return None
-    record = args[0].force()
-    if not isinstance(record, ProfilerRecord):
-        if record.source is None:
-            return None
-        space.trace.defer(internals.record_ends, [record])
-    return NONE
-
-
 def install() -> None:
     """Register the models."""
     register(torch.inference_mode.__enter__, _enter_inference)
     register(torch.inference_mode.__exit__, _leave_inference)
-    with torch.autograd.profiler.record_function("stator"):
-        pass  # what it looks for and remembers when first entered is not to be found changed after a trace
-    register(internals.record_begins, _begin_record)
-    register(internals.record_ends, _end_record)
     register(internals.group_by_device_and_dtype, _group_tensors)
 
 
