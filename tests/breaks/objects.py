@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import itertools
 import sys
 import weakref
 from collections import deque
@@ -278,26 +277,6 @@ def _() -> tuple[Any, Calls]:
 
     x = torch.ones(2)
     return step, [(x,), (x,), (x,), (x,), (x,)]
-
-
-@program()
-def numbers_from_a_counter() -> tuple[Any, Calls]:
-    numbers = itertools.count()
-
-    def step(x):
-        return x + next(numbers)  # SB0601
-
-    x = torch.ones(2)
-    return step, [(x,), (x,), (x,)]
-
-
-@numbers_from_a_counter.fix
-def _() -> tuple[Any, Calls]:
-    def step(x, number):
-        return x + number
-
-    x = torch.ones(2)
-    return step, [(x, torch.tensor(0)), (x, torch.tensor(1)), (x, torch.tensor(2))]
 
 
 @program()

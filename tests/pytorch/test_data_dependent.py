@@ -295,8 +295,8 @@ def test_a_count_made_outside_varies(backend: str) -> None:
         return lambda x: (x * next(numbers), next(numbers)), []
 
     stats = alike(build, backend=backend, breaks=0)
-    assert stats.graphs <= 4
-    assert all("next(numbers)" in each.reason for each in stats.recompile_log[:1])
+    assert stats.graphs <= 3
+    assert not any("next(numbers)" in each.reason for each in stats.recompile_log)
 
 
 def _resynthesised(x: Any, window: Any) -> Any:

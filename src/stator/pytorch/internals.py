@@ -683,9 +683,8 @@ def compile_lock() -> Any:
     return getattr(sys.modules.get("torch._dynamo.convert_frame"), "compile_lock", None)
 
 
-def backward_class(function: Any) -> Any:
-    """The class of the nodes that an autograd Function puts into autograd's graph."""
-    return function._backward_cls
+#: where an autograd Function has the class of the nodes that it puts into autograd's graph
+BACKWARD_CLASS = "_backward_cls"
 
 
 def schema(operator: Any) -> Any:

@@ -339,11 +339,14 @@ class FunctionValue(Bindable, ExtensibleValue):
         if self.host is not None:
             self.guard_code(space)
         try:
-            defaults, kwdefault = partial(self.defaults, space), partial(self.kwdefault, space)
-            bound = bind(space, self.code, args, kwargs, defaults, kwdefault)
+            bound = self.bind(space, args, kwargs)
         except Mismatch:
             raise self._mismatch(space, args, kwargs) from None
         return space.trace.calls.inline(self, bound, in_tail_position)
+
+    def bind(self, space: Space, args: list[Value], kwargs: dict[str, Value]) -> dict[str, Value]:
+        """Parameter name → value; raises Mismatch."""
+        return bind(space, self.code, args, kwargs, partial(self.defaults, space), partial(self.kwdefault, space))
 
     def guard_code(self, space: Space) -> None:
         """The trace depends on what the function's code is."""

@@ -111,7 +111,9 @@ class Count(ItertoolsIterator):
         assert source is not None
         if self.cls is not itertools.count or not facts.holds(space, self, counts_plain_numbers, "counts numbers"):
             return super().look_into(space)
-        self.number = space.wrap(next_number(host), CallSource(next_number, source, "next"))
+        place = CallSource(next_number, source, "next")
+        facts.expect_others(space.trace, place)
+        self.number = space.wrap(next_number(host), place)
         self.step = Constant(facts.answer(space, self, step_of, "step_of"))
         return None
 

@@ -8,7 +8,6 @@ Where none of this is wanted, `forward` is traced as any other code. Where a met
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -16,11 +15,19 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator._core import CodePolicy, set_code_policy
-from stator.pytorch import internals
 from stator.pytorch.autograd.backward_graph import Witness, as_in_backward, gradient_of, is_inside, takes_tangents
 from stator.pytorch.autograd.context_value import ContextValue, is_none
 from stator.pytorch.functions.autograd_module import FunctionModule, Plan, apply_function, places_of
+from stator.pytorch.functions.call_parts import (
+    applied,
+    inputs_of,
+    is_foreign,
+    is_own,
+    is_set,
+    leave_alone,
+    node_class,
+    refuse_wrapper,
+)
 from stator.pytorch.functions.mapping_rules import trace_rules
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.state import global_state
@@ -43,29 +50,19 @@ _MOST_RESULTS = 3
 
 def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """`Function.apply`, the class method."""
-    cls = space.known(args[0].force()) if args else None
-    if not isinstance(cls, type) or space.trace.classes.is_fresh(cls) or internals.are_transforms_active():
+    cls = applied(space, args)
+    if cls is None:
         return None
     application = _Application(space, cls, args[0].force())
     if not application.bind(args[1:], kwargs):
         return None
     try:
         for value in application.inputs:
-            _refuse_wrapper(value.force())
+            refuse_wrapper(space, value)
         return application.run()
     except Unsupported:
-        # Python will call the methods; what they do there cannot be traced either.
-        for name in ("forward", "backward", "setup_context", "jvp", "vmap"):
-            code = getattr(getattr(cls, name, None), "__code__", None)
-            if code is not None:
-                set_code_policy(code, CodePolicy.RUN_RECURSIVELY)
+        leave_alone(space, args[0])  # what the methods do in Python cannot be traced either
         raise
-
-
-def _refuse_wrapper(value: Value) -> None:
-    """A tensor of a class with `__torch_dispatch__` (a DTensor) may want gradients, which the trace cannot see."""
-    if value.isa(torch.Tensor) and not isinstance(value, TensorValue):
-        raise Unsupported(errors.UnsupportedTensorSubclass(value.cls.__qualname__, "a Function is given one"))
 
 
 class _Application:
@@ -77,7 +74,7 @@ class _Application:
         self.cls = cls
         self.cls_value = cls_value
         self.inputs: list[Value] = []
-        self.split = cls.setup_context is not _Function.setup_context
+        self.split = is_own(space, cls, "setup_context")
         self.plan = Plan()
 
     def bind(self, args: list[Value], kwargs: dict[str, Value]) -> bool:
@@ -85,15 +82,14 @@ class _Application:
         if not self.split:
             self.inputs = [arg.force() for arg in args]
             return not kwargs
-        bound = inspect.signature(self.cls.forward).bind(*args, **kwargs)
-        bound.apply_defaults()
-        if bound.kwargs:
-            return False
-        self.inputs = [v.force() if isinstance(v, Value) else self.space.fresh(v) for v in bound.args]
-        return True
+        inputs = inputs_of(self.space, self.cls, args, kwargs)
+        self.inputs = inputs or []
+        return inputs is not None
 
     def run(self) -> Value:
-        self.context = ContextValue(internals.backward_class(self.cls), [self.wants_gradient(v) for v in self.inputs])
+        self.context = ContextValue(
+            node_class(self.space, self.cls_value), [self.wants_gradient(v) for v in self.inputs]
+        )
         if any(self.context.needs) or self.seen_by_transforms():
             return self.as_node()
         return self.without_gradient()
@@ -107,7 +103,7 @@ class _Application:
     def seen_by_transforms(self) -> bool:
         """Whether a transform asks more of it than to compute: its `jvp`, its `vmap`, or to be of the newer form."""
         space = self.space
-        if is_inside(space, "vmap") and not getattr(self.cls, "generate_vmap_rule", False):
+        if is_inside(space, "vmap") and not is_set(space, self.cls, "generate_vmap_rule"):
             return True
         return takes_tangents(space) or (not self.split and is_inside(space, "transform"))
 
@@ -142,6 +138,8 @@ class _Application:
 
     def plain_output(self, part: Value, dirty: list[Value]) -> Value:
         if not isinstance(part, TensorValue):
+            if is_foreign(part):
+                raise self.refusal("its result is a tensor of another kind")
             return part
         if any(part is value for value in dirty):
             return part
@@ -166,7 +164,7 @@ class _Application:
             raise self.refusal("it gives no tensor, or one twice")
         plan.takes_none = space.known(self.context.fields.get("materialize_grads", TRUE)) is not True
         plan.mapped = trace_rules(space, self.cls_value, self.inputs, parts)
-        if takes_tangents(space) and self.cls.jvp is not _Function.jvp:
+        if takes_tangents(space) and is_own(space, self.cls, "jvp"):
             plan.tangent_patterns = self.patterns(tensors, [t for t in tensors if is_differentiable(t.dtype)])
         tangents = [self.tangents(parts, pattern) for pattern in plan.tangent_patterns]
         if any(self.context.needs):
@@ -194,14 +192,16 @@ class _Application:
         places = ("kept", kept), ("output", outputs), ("operand", operands)
         plan.uses = places_of(pulled, self.context.listed(space, "to_save"), places)
         plan.pushes = places_of(pushed, [], places)
+        name = space.class_name(self.cls)
         module = FunctionModule(
             forward.close(inside, needed),
             [graph.close(tensors_among(gradients), pulled) for graph, gradients in backward],
             [graph.close(tensors_among(found), pushed) for graph, found in tangents],
             plan,
-            self.cls,
+            name,
+            is_set(space, self.cls, "generate_vmap_rule"),
         )
-        made = record_module(self.recorder, self.cls.__name__, module, operands)
+        made = record_module(self.recorder, name, module, operands)
         self.note_views(space.unpack(made))
         return self.answer(result, parts, outputs, space.unpack(made))
 
@@ -293,11 +293,11 @@ class _Application:
         return graph, made
 
     def user_backward(self) -> Value:
-        cls = self.cls
-        own = [name for name in ("backward", "vjp") if getattr(cls, name) is not getattr(_Function, name)]
-        if len(own) != 1 or getattr(cls, "boxed_grads_call", False):
+        space, cls = self.space, self.cls
+        own = [name for name in ("backward", "vjp") if is_own(space, cls, name)]
+        if len(own) != 1 or is_set(space, cls, "boxed_grads_call"):
             raise self.refusal("it has no single backward")
-        return self.space.getattr(self.cls_value, own[0])
+        return space.getattr(self.cls_value, own[0])
 
     # -- the node ---------------------------------------------------------------------------------------------------
 

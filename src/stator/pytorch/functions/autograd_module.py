@@ -78,7 +78,12 @@ def places_of(
 
 
 class FunctionModule(torch.nn.Module):
-    """A traced Function; calling it applies the Function."""
+    """A traced Function; calling it applies the Function.
+
+    Args:
+        name: the Function's name.
+        generates_rule: whether torch.func makes its `vmap` of its other methods.
+    """
 
     def __init__(
         self,
@@ -86,7 +91,8 @@ class FunctionModule(torch.nn.Module):
         backward_graphs: list[torch.fx.GraphModule],
         tangent_graphs: list[torch.fx.GraphModule],
         plan: Plan,
-        applied: type,
+        name: str,
+        generates_rule: bool,
     ) -> None:
         super().__init__()
         self.forward_graph = forward_graph
@@ -96,12 +102,12 @@ class FunctionModule(torch.nn.Module):
         self.plan = plan
         #: classes of its own: their name is that of the results' `grad_fn`
         own: dict[str, Any] = {"jvp": staticmethod(_tangents)} if tangent_graphs else {}
-        self.function = type(applied.__name__, (_Applied,), own)
-        if getattr(applied, "generate_vmap_rule", False):
+        self.function = type(name, (_Applied,), own)
+        if generates_rule:
             own = own | {"generate_vmap_rule": True}
         elif plan.mapped is not None:  # where only `vjp` is mapped, it runs forward again, of no batch
             own = own | {"vmap": staticmethod(_mapped)}
-        self.transformed = type(applied.__name__, (_Transformed,), own) if plan.transformable else self.function
+        self.transformed = type(name, (_Transformed,), own) if plan.transformable else self.function
         graphs = [forward_graph, *backward_graphs, *tangent_graphs, *self.mapped_graphs]
         self.keeps_state = not any(_changes_state(graph) for graph in graphs)
 

@@ -9,6 +9,7 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.autograd.backward_graph import Witness
+from stator.pytorch.functions.call_parts import is_own
 from stator.pytorch.graph.subgraph import Subgraph
 from stator.pytorch.state.saved_hooks import SavedHooks
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
@@ -58,10 +59,10 @@ def trace_rules(
     """The rules of a Function whose call is mapped, for all that may be mapped of it; None if it has none."""
     around = space.trace.extension(SavedHooks)
     tensors = tensors_among(inputs)
-    cls: Any = space.known(function)
+    cls: type = space.known(function)
     if not around.inside("vmap"):
         return {}
-    if cls.vmap is torch.autograd.Function.vmap or len(tensors) > _MOST_TENSORS:
+    if not is_own(space, cls, "vmap") or len(tensors) > _MOST_TENSORS:
         return None
     rules: dict[tuple[bool, ...], MappingRule] = {}
     for pattern in itertools.product((True, False), repeat=len(tensors)):
