@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.fx.experimental.symbolic_shapes import sym_and, sym_or
 
 import stator
 from tests.pytorch.gradients import BACKENDS
@@ -118,7 +119,35 @@ def alone(x: Any, i: Any) -> None:
     torch._check(i.item() < 5)
 
 
+def of_several(x: Any, i: Any) -> Any:
+    n = i.item()
+    torch._check(sym_and(n >= 0, n < x.shape[0], n != 2), lambda: f"not within: {n}")
+    return x[:n] * 2
+
+
+def of_one_of_several(x: Any, i: Any) -> Any:
+    n = i.item()
+    torch._check(sym_or(n < 3, n >= 9))
+    torch._check(torch.sym_not(n > 13), lambda: "too large")
+    return x * n
+
+
+def of_connected(x: Any, i: Any) -> Any:
+    n, plain = i.item(), x.ndim == 2
+    if not ((n >= 0) & plain & (n < 9) | (n == 14)):
+        raise ValueError(n)
+    return x * n
+
+
+def of_alternatives(x: Any, i: Any) -> Any:
+    n = i.item()
+    assert (n < 9) | False
+    assert True & (n > -5) & (n < 8)
+    return x * n
+
+
 PROGRAMS = [
+    *(of_several, of_one_of_several, of_connected, of_alternatives),
     *(narrowed, size, branch, into_cache, after_a_write, handled, effects, of_a_float, of_truth, in_a_function),
     *(in_a_body, drawn, differentiated, alone),
     lambda x, i: (torch._assert_async(i < 5), x * 2)[1],
@@ -167,7 +196,15 @@ def test_what_holds_is_one_graph_and_what_does_not_raises_as_in_eager(program: A
 
 def test_with_inductor() -> None:
     numbers = [1, 2, 14, 9, -1]
-    for program in (narrowed, into_cache, effects, PROGRAMS[-1], lambda x, i: (torch._assert_async(i < 5), x * 2)[1]):
+    for program in (
+        narrowed,
+        of_several,
+        of_one_of_several,
+        into_cache,
+        effects,
+        PROGRAMS[-1],
+        lambda x, i: (torch._assert_async(i < 5), x * 2)[1],
+    ):
         assert observed(stator.compile(program, backend="inductor"), numbers) == observed(program, numbers)
     assert stator.stats().graph_breaks == 0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import torch
@@ -588,8 +588,40 @@ def kept_of_all(x: Any) -> Any:
     return x * 2 if fine else x * 3
 
 
+class Strict:
+    """Its errors are raised by methods, of which some are reached only on some ways."""
+
+    def fail(self, message: str) -> NoReturn:
+        raise ValueError(message)
+
+    def required(self, x: Any) -> Any:
+        if (x > 0).all():
+            return x * 2
+        if x.ndim == 2:
+            message = f"a row is not positive: {x.min().item()}"
+        else:
+            message = "not positive"
+        self.fail(message)
+        return None
+
+
+def failed(message: str) -> NoReturn:
+    raise ValueError(message)
+
+
+def in_steps(x: Any) -> Any:
+    if not (x > 0).all():
+        failed("not positive" if x.ndim > 1 else "negative")
+    return x * 2
+
+
+def close_to_itself(x: Any) -> Any:
+    torch.testing.assert_close(x.abs(), x)
+    return x * 2
+
+
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-@pytest.mark.parametrize("program", [all_of, none_of, Watch().check])
+@pytest.mark.parametrize("program", [all_of, none_of, Watch().check, Strict().required, in_steps, close_to_itself])
 def test_several_tensors_and_a_side_that_tells(program: Any, backend: str, capsys: pytest.CaptureFixture[str]) -> None:
     for size in (3, 5, 7):
         make = lambda value, size=size: (program, (torch.full((size,), value, requires_grad=True),))  # noqa: E731
@@ -599,6 +631,55 @@ def test_several_tensors_and_a_side_that_tells(program: Any, backend: str, capsy
         told = capsys.readouterr().out.splitlines()
         assert told == (["negative -9.0"] * 4 if program.__name__ == "check" else [])
         agree(lambda: make(float("nan")), breaks=None, backend=backend)
+
+
+def test_comparisons_of_a_test_with_inductor() -> None:
+    for size in (3, 5, 7):
+        make = lambda value, size=size: (close_to_itself, (torch.full((size,), value),))  # noqa: E731
+        agree(lambda: make(1.0), graphs=1, breaks=0, backend="inductor")
+        agree(lambda: make(-9.0), breaks=None, backend="inductor")
+
+
+def sometimes_raised(x: Any) -> Any:
+    if (x > 0).all():
+        if x.ndim == 2:
+            raise ValueError("rows")
+        x = x + 1
+    return x * 2
+
+
+def raised_in_a_loop(x: Any) -> Any:
+    while True:
+        if (x > 3).all():
+            x = x - 1
+            continue
+        if (x < 0).all():
+            raise ValueError("negative")
+        return x
+
+
+def kept_for_later(x: Any) -> Any:
+    if (x > 0).all():
+        tell: Any = failed
+        x = x + 1
+    else:
+        tell = Strict().fail
+    return x * 2, tell.__name__
+
+
+@pytest.mark.parametrize("program", [sometimes_raised, raised_in_a_loop])
+def test_a_side_of_which_a_way_goes_on_is_no_error(program: Any) -> None:
+    for value in (1.0, -1.0, 9.0):
+        agree(lambda value=value: (program, (torch.full((3,), value),)), breaks=None)
+
+
+def test_a_function_that_raises_and_is_only_kept_is_no_error() -> None:
+    compiled = stator.compile(kept_for_later, backend="eager")
+    for value in (1.0, -1.0):
+        x = torch.full((3,), value)
+        y, name = compiled(x)
+        assert (y.tolist(), name) == (kept_for_later(x)[0].tolist(), kept_for_later(x)[1])
+    assert [b.code for b in stator.stats().breaks] == ["SB0201"]
 
 
 def test_the_truth_of_several_tensors_that_decides_no_raise() -> None:

@@ -5,9 +5,13 @@ What is told here is no more than a guess: whoever assumes that the other side i
 
 from __future__ import annotations
 
+import inspect
+from types import FunctionType
 from typing import TYPE_CHECKING
 
+from stator.bytecode import NULL_FIRST
 from stator.bytecode.flow import flow
+from stator.guards.raw import type_lookup
 
 if TYPE_CHECKING:
     from stator.space.interfaces import Frame
@@ -26,19 +30,56 @@ _HARMLESS = frozenset(
         *("POP_TOP", "STORE_ATTR", "CONTAINS_OP", "IS_OP", "BUILD_SET"),
     )
 )
+_JUMPS = frozenset(("JUMP", *(f"POP_JUMP_IF_{when}" for when in ("FALSE", "TRUE", "NONE", "NOT_NONE"))))
 _LONGEST = 60
+#: flags of code whose calls return at once: of generators and coroutines
+_SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 #: `warnings.warn(…)`, `logger.warning(…)`
 _WARNING = frozenset(("warn", "warning", "warn_once", "warning_once"))
 
 
 def leads_to_raise(frame: Frame, index: int) -> bool:
-    """Whether the code at an instruction makes an exception and raises it, without branching."""
-    for instr in frame.instrs[index : index + _LONGEST]:
-        if instr.op == "RAISE_VARARGS":
-            return True
-        if instr.op not in _HARMLESS:
+    """Whether the code at an instruction makes an exception and raises it, or calls what does, on whatever way."""
+    pending, seen = [index], set[int]()
+    while pending:
+        at = pending.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        if at >= len(frame.instrs) or len(seen) > _LONGEST:
             return False
-    return False
+        instr = frame.instrs[at]
+        if instr.op == "RAISE_VARARGS" or _never_returns(_function_called(frame, at)):
+            continue
+        if instr.op in _JUMPS and instr.arg > at:
+            pending.append(instr.arg)
+        elif instr.op not in _HARMLESS:
+            return False
+        if instr.op != "JUMP":
+            pending.append(at + 1)
+    return True
+
+
+def _function_called(frame: Frame, index: int) -> FunctionType | None:
+    """The function that an instruction reads to call it: a method of a variable, or a global."""
+    instr, before = frame.instrs[index], frame.instrs[index - 1]
+    found: object = None
+    if instr.op == "LOAD_GLOBAL":
+        beside = before if NULL_FIRST else frame.instrs[index + 1]
+        found = frame.globals.get(instr.arg) if beside.op == "PUSH_NULL" else None
+    elif instr.op == "LOAD_METHOD" and before.op == "LOAD_FAST":
+        owner = frame.locals.get(before.arg)
+        if owner is not None:
+            found = type_lookup(type(owner.host) if owner.lazy else owner.cls, instr.arg)
+    return found if isinstance(found, FunctionType) else None
+
+
+def _never_returns(function: FunctionType | None) -> bool:
+    """Whether there is no way through a function but to raise: `def fail(self, message): raise Failed(message)`."""
+    if function is None or function.__code__.co_flags & _SUSPENDS:
+        return False
+    ways = flow(function.__code__)
+    return not any(ways.pieces[number].raw.startswith("RETURN") for number in ways.reachable([0]))
 
 
 def warns(frame: Frame, index: int) -> bool:

@@ -208,6 +208,24 @@ def _as_integer(space: Space, value: Value) -> Value:
     return compute(space, torch.sym_ite, [value, Constant(1), Constant(0)])
 
 
+def _connective(function: Function) -> Handler:
+    """The model of `&` and `|` of conditions of which one is known only when the graph runs."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        values = [arg.force() for arg in args]
+        if len(values) != 2 or not all(value.cls is bool and _is_number(value) for value in values):
+            return None
+        if not any(value.symbolic and hint_of(value.number) is None for value in values):  # type: ignore[attr-defined]
+            return None
+        known = [value for value in values if not value.symbolic]
+        if not known:
+            return compute(space, function, values)
+        other = next(value for value in values if value.symbolic)
+        return other if function(known[0].host, True) != function(known[0].host, False) else known[0]
+
+    return handler
+
+
 def _is_number(value: Value) -> bool:
     return value.symbolic or (value.constant and value.cls in (int, float, bool))
 
@@ -294,6 +312,9 @@ def models() -> dict[int, Handler]:
         found[id(cls.__dict__["__bool__"])] = _truth
         found[id(cls.__dict__["__float__"])] = _to_float
         found[id(cls.__dict__["__hash__"])] = _hash
+    for name in ("and", "or"):
+        function = getattr(operator, f"{name}_")
+        found |= {id(bool.__dict__[method]): _connective(function) for method in (f"__{name}__", f"__r{name}__")}
     found[id(float.__dict__["__round__"])] = _round
     for name in ("__int__", "__trunc__"):
         found[id(float.__dict__[name])] = _to_whole(int, torch.sym_int)
