@@ -366,6 +366,36 @@ def test_jagged_result_and_gradient(backend: str) -> None:
         assert_same(list(jagged_parts(y.grad)), list(jagged_parts(x.grad)), "gradient")
 
 
+def attended(x: Any) -> Any:
+    heads = (x * 2).unflatten(-1, (2, 4)).transpose(1, 2)
+    out = torch.nn.functional.scaled_dot_product_attention(heads, heads, heads)
+    return out.transpose(1, 2).flatten(-2).sin()
+
+
+def attended_twice(x: Any) -> Any:
+    return attended(attended(x))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("program", [attended, attended_twice])
+@pytest.mark.parametrize("grad", [False, True])
+def test_attention_on_jagged_tensors_breaks_once(program: Any, backend: str, grad: bool) -> None:
+    compiled = stator.compile(program, backend=backend)
+    for n in (2, 4, 3):
+        outcomes = []
+        for run in (program, compiled):
+            torch.manual_seed(n)
+            rows = [torch.randn(n, 8), torch.randn(n + 1, 8)]
+            x = torch.nested.nested_tensor(rows, layout=torch.jagged, requires_grad=grad)
+            result = run(x).values()
+            if grad:
+                result.sum().backward()
+            outcomes.append([result.detach(), *([x.grad.values()] if grad else [])])
+        torch.testing.assert_close(*outcomes, rtol=1e-4, atol=1e-5)
+        if n == 2 and program is attended:
+            assert [(b.code, b.count) for b in stator.stats().breaks] == [("SB0115", 1)]
+
+
 def test_jagged_tensors_of_common_offsets() -> None:
     program = stator.compile(lambda x, y: x.shape == y.shape, backend="eager", fullgraph=True)
     x = jagged(2)

@@ -116,7 +116,7 @@ class FakeMode(Mode, internals.FakeTensorMode):
         """The fake tensor of an existing one, with its sizes as they are, unless `symbolic` says otherwise."""
         # Of a tensor that comes from somewhere torch takes no number as known.
         how: Any = symbolic or {"static_shapes": True, "source": _UNNAMED, "trace": False}
-        return made_fake(lambda: self.from_tensor(tensor, **how))
+        return made_fake(lambda: self.from_tensor(_showable(tensor), **how))
 
     def empty(
         self, sizes: Sequence[int], dtype: torch.dtype, device: torch.device, stride: Sequence[int] | None = None
@@ -140,6 +140,23 @@ class FakeMode(Mode, internals.FakeTensorMode):
         """From now on there may be symbols."""
         self.shape_env = shape_env
         self.static_shapes = False
+
+
+def _showable(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor that torch can make a fake of, for one that is a view of a nested tensor of C++: no trace has that one.
+
+    Attention on jagged tensors gives such views. What is written to it shows nowhere else in the trace.
+    """
+    base = internals.base(tensor)
+    if base is None or not base.is_nested or type(base) is not torch.Tensor or type(tensor) is torch.Tensor:
+        return tensor
+    cls: Any = type(tensor)
+    with internals.DisableTorchFunctionSubclass():
+        names, context = tensor.__tensor_flatten__()
+        inner = {name: getattr(tensor, name).detach() for name in names}
+        alone: torch.Tensor = cls.__tensor_unflatten__(inner, context, tensor.size(), tensor.stride())
+        alone.requires_grad_(tensor.requires_grad)
+        return alone if tensor.is_leaf else alone.clone()
 
 
 def let_go(mode: internals.FakeTensorMode) -> None:
