@@ -164,7 +164,7 @@ def test_a_branch_changes_nothing_that_the_program_has_made() -> None:
         out = torch.cond(x.sum() > 0, yes, lambda a: a.cos(), (x,))
         return out, box.n
 
-    with pytest.raises(stator.errors.GraphBreakError, match="changes objects"):
+    with pytest.raises(stator.errors.GraphBreakError, match=r"changes\s+objects"):
         stator.compile(program, backend="eager", fullgraph=True)(torch.ones(2))
 
 

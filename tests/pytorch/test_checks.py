@@ -685,3 +685,18 @@ def test_a_function_that_raises_and_is_only_kept_is_no_error() -> None:
 def test_the_truth_of_several_tensors_that_decides_no_raise() -> None:
     for value in (1.0, -1.0):
         agree(lambda value=value: (kept_of_all, (torch.full((3,), value),)), breaks=None)
+
+
+@pytest.mark.parametrize(
+    ("name", "program"),
+    [
+        ("torch.equal", lambda x: x + 1 if torch.equal(x, x * 1) else x - 1),
+        ("torch.allclose", lambda x: x + 1 if torch.allclose(x, x * 1) else x - 1),
+        ("Tensor.equal", lambda x: x + 1 if x.equal(x * 1) else x - 1),
+        ("Tensor.item", lambda x: x + 1 if x.sum().item() > 3 else x - 1),
+    ],
+)
+def test_a_branch_is_told_by_the_name_of_what_the_program_has_called(name: str, program: Any) -> None:
+    x = torch.ones(3)
+    torch.testing.assert_close(stator.compile(program, backend="eager")(x), program(x))
+    assert [f"a number from {name} depends" in b.reason for b in stator.stats().breaks] == [True]

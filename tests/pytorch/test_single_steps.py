@@ -62,20 +62,6 @@ def test_a_reset_inside(reset: Any) -> None:
 
 
 @BACKENDS
-@pytest.mark.parametrize("disable", [torch.compiler.disable, torch._dynamo.disable])
-def test_a_function_that_is_disabled_inside(backend: str, disable: Any) -> None:
-    def program(x: Any) -> Any:
-        def sine(a: Any) -> Any:
-            return a.sin()
-
-        return disable(sine)(x) * 2
-
-    stats = agree(lambda: (program, (leaf(3),)), backend=backend, grad=True, breaks=2, calls=1)
-    name = f"{'torch.compiler' if disable is torch.compiler.disable else 'torch._dynamo'}.disable"
-    assert stats.breaks[0].reason.startswith(f"call of {name} ")
-
-
-@BACKENDS
 @pytest.mark.parametrize("rows", [2, 4, 7])
 def test_a_result_is_marked_dynamic(backend: str, rows: int) -> None:
     """torch could not heed such a mark, and refuses to trace the function that makes it: it writes attributes."""

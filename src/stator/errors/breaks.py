@@ -366,12 +366,12 @@ class UnsupportedTensorSubclass(Break):
 
 
 class HigherOrderOperatorCall(Break):
-    """An operator that takes functions, such as `torch.cond`, is called: what these do is not in its arguments."""
+    """An operator that takes functions (`torch.cond`), or a Triton kernel, is called in a way that no graph has."""
 
     code = "SB0208"
     title = "call of a higher-order operator"
-    template = "{operator} is a higher-order operator, which runs as in eager with the functions it is given: {why}"
-    hint = "let these functions only compute, of what they are given and what they capture"
+    template = "{operator} is left to PyTorch, and runs as in eager: {why}"
+    hint = "let functions that it is given only compute, of what they are given and what they capture"
     operator: str
     why: str
 

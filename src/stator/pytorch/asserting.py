@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator.pytorch import internals
+from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.tensors.calls import function_handler, method_handler
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.recording import record_method
@@ -56,7 +57,7 @@ def _asserting(host: Host) -> Handler:
     return handler
 
 
-def _comparing(otherwise: Handler, condition: Handler) -> Handler:
+def _comparing(host: Host, otherwise: Handler, condition: Handler) -> Handler:
     """A comparison of two tensors as a whole, of which the graph computes the condition."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -68,7 +69,10 @@ def _comparing(otherwise: Handler, condition: Handler) -> Handler:
         decided = space.trace.assumed(found)
         if decided is not None:
             return Constant(decided)
-        return as_number(space, found, object) or otherwise(space, args, kwargs)
+        number = as_number(space, found, object)
+        if isinstance(number, SymValue) and number.operation is not None:
+            number.operation.called = host
+        return number or otherwise(space, args, kwargs)
 
     return handler
 
@@ -108,5 +112,5 @@ def install() -> None:
     comparisons = {"allclose": _close, **({"equal": _equal} if _compare_by_elements() else {})}
     for name, condition in comparisons.items():
         function, method = getattr(torch, name), getattr(internals.TensorBase, name)
-        register(function, _comparing(function_handler(function), condition))
-        register(method, _comparing(method_handler(method, name), condition))
+        register(function, _comparing(function, function_handler(function), condition))
+        register(method, _comparing(method, method_handler(method, name), condition))

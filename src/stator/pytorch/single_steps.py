@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stator import errors
+from stator.pytorch.state import disabled_inside
 from stator.pytorch.whole_calls import traced_or_whole
-from stator.space.protocol import INTERCEPTS, Handler, Refusal, refuse
+from stator.space.protocol import INTERCEPTS, Handler
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -53,9 +54,7 @@ def _intercept(host: Host) -> Handler | None:
         return None
 
     if host.__name__ == "disable":
-        # A tracer heeds the marks of functions that exist.
-        met = f"{_MEETS} (a function that is marked in the trace)"
-        return Refusal(refuse, errors.UnsupportedUse(name, met))
+        return disabled_inside.handler(host, name)
 
     def breaks(met: Break) -> Break:
         if isinstance(met, errors.UnsupportedUse) and met.case.startswith(_MEETS):

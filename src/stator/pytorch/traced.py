@@ -80,6 +80,8 @@ class Operation(Protocol):
     """One recorded call; see `stator.pytorch.graph.operation.Operation`."""
 
     function: Function
+    #: what the program has called, if it is a part of another function
+    called: Function
     args: Args
     kwargs: Kwargs
     key: object

@@ -29,11 +29,24 @@ class Operation:
     """One recorded call.
 
     `state` is the global state that it ran in, `step` the instruction that it was recorded for; `bindings` are the
-    symbols that its node makes, with where in its result they are found, for later passes.
+    symbols that its node makes, with where in its result they are found, for later passes; `called` is what the
+    program has called, if it is a part of another function.
     """
 
     __slots__ = (
-        *("args", "bindings", "effectful", "function", "key", "kwargs", "made_values", "node", "operands", "recorder"),
+        *(
+            "args",
+            "bindings",
+            "called",
+            "effectful",
+            "function",
+            "key",
+            "kwargs",
+            "made_values",
+            "node",
+            "operands",
+            "recorder",
+        ),
         *("result", "state", "step"),
     )
 
@@ -52,6 +65,7 @@ class Operation:
         self.operands: list[Value] = call.operands
         self.made_values: list[TensorValue] = []
         self.bindings: Any = None
+        self.called: Function = call.function
 
     def example(self) -> Nested:
         """A fake result to show, in the structure of the real one."""

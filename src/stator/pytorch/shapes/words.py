@@ -44,7 +44,7 @@ def _names(recorder: Recorder) -> dict[str, str]:
     found: dict[str, str] = {}
     for operation in recorder.nodes.operations.values():
         for symbol in operation.bindings or ():
-            found[str(symbol)] = f"a number from {describe_callable(operation.function)}"
+            found[str(symbol)] = f"a number from {describe_callable(operation.called)}"
     for symbol, value in recorder.shapes.symbols.items():
         if value.source is not None:
             found[str(symbol)] = value.source.expr()
