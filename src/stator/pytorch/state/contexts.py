@@ -12,6 +12,7 @@ import torch
 
 from stator import errors
 from stator.pytorch import internals
+from stator.pytorch.state.last_steps import only_returns
 from stator.pytorch.tensors.subclass import FunctionState
 from stator.space.protocol import FALSE, NONE, models, register
 from stator.space.signals import Restart
@@ -209,7 +210,7 @@ def _leave_inference(space: Space, args: list[Value], kwargs: dict[str, Value]) 
     """`torch.inference_mode.__exit__`."""
     context = space.getattr(args[0], "_inference_mode_context").force()
     if not isinstance(context, InferenceContext):
-        return None
+        return _leave_at_last(space, context, args[1:])
     recorder = space.trace.recorder
     recorder.fakes.replay()
     context.leave(space)
@@ -217,6 +218,18 @@ def _leave_inference(space: Space, args: list[Value], kwargs: dict[str, Value]) 
     recorder.state.add_node(internals.exit_inference_mode, (context.node,))
     recorder.state.note()
     return NONE
+
+
+def _leave_at_last(space: Space, context: Value, exc: list[Value]) -> Value | None:
+    """The end of inference mode that was entered before the trace, where nothing is computed after it."""
+    if context.cls is not internals.InferenceMode or context.source is None or not only_returns(space.trace):
+        return None
+    space.trace.defer(_leave, [context, *exc])
+    return NONE
+
+
+def _leave(context: Host, *exc: object) -> None:
+    context.__exit__(*exc)
 
 
 def install() -> None:

@@ -13,13 +13,14 @@ from stator import errors
 from stator.guards.guard import GlobalState
 from stator.interp import policy
 from stator.pytorch import internals
+from stator.pytorch.state.last_steps import only_returns
 from stator.space.protocol import NONE, register
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from stator.space.interfaces import Frame, Trace
+    from stator.space.interfaces import Trace
     from stator.space.space import Space
     from stator.space.value import Value
 
@@ -126,33 +127,16 @@ def _push(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise _refusal()
 
 
-#: instructions that show nothing of what hooks may have done
-_SILENT = frozenset({"POP_TOP", "LOAD_CONST", "LOAD_FAST", "STORE_FAST", "COPY", "SWAP", "JUMP"})
-
-
 def _pop(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The end of hooks that ordinary Python has set before the trace, if it is the last thing that the program does.
 
     The hooks see what the graph saves, and may do anything then: so the graph must have run before the program goes on.
     Where it only returns, they may as well end when the graph has run.
     """
-    if args or kwargs or not all(map(_only_returns, space.trace.running())):
+    if args or kwargs or not only_returns(space.trace):
         raise _refusal()
     space.trace.defer(internals.pop_saved_tensors_hooks, [])
     return NONE
-
-
-def _only_returns(frame: Frame) -> bool:
-    """Whether all that is left of a frame is to give a result that it has."""
-    at = frame.index
-    for _ in frame.instrs[at:]:  # at most: a loop does not return
-        instr = frame.instrs[at]
-        if instr.op == "RETURN_VALUE":
-            return frame.generator is None
-        if instr.op not in _SILENT:
-            return False
-        at = instr.arg if instr.op == "JUMP" else at + 1
-    return False
 
 
 def install() -> None:
