@@ -123,3 +123,91 @@ def test_a_break_everywhere(function: Any) -> None:
         return function(torch.ones(2)), np.random.rand()
 
     stator.testing.break_everywhere(started, (), spread=6)
+
+
+# -- numbers that operations are given: inputs of the graph ------------------------------------------------------------
+
+
+def scaled(x: Any) -> Any:
+    return x.sin() * np.random.rand() + np.random.uniform(1, 2)
+
+
+def mixed(x: Any) -> Any:
+    part = np.random.beta(0.4, 0.4)
+    return part * x + (1 - part) * x.flip(0), part
+
+
+def several(x: Any) -> Any:
+    first = np.random.normal()
+    unused = np.random.rand()
+    return (x - first).exp(), x * np.random.randint(1, 5), first, unused
+
+
+def of_two_generators(x: Any) -> Any:
+    rng = STATE["rng"]
+    first, second, third = rng.random(), np.random.rand(), rng.normal(1.0, 2.0)
+    return x * first + second * third, third
+
+
+def across_a_break(x: Any) -> Any:
+    y = x * np.random.rand()
+    stator.graph_break()
+    return y + np.random.rand()
+
+
+def drawn_on(x: Any) -> Any:
+    for _ in range(3):
+        x = x * np.random.uniform(0.5, 1.5)
+    return x
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("program", [scaled, mixed, several, of_two_generators, across_a_break, drawn_on])
+def test_an_operation_is_given_what_was_drawn(program: Any, backend: str) -> None:
+    compiled = stator.compile(program, backend=backend)
+    outcomes = []
+    for run in (program, compiled):
+        np.random.seed(11)
+        STATE.update(rng=np.random.default_rng(5), log=[])
+        found: list[Any] = []
+        for size in (3, 3, 5, 4, 4):
+            x = torch.linspace(-1, 1, size).requires_grad_()
+            result = run(x)
+            parts = result if isinstance(result, tuple) else (result,)
+            sum(part.sum() for part in parts if isinstance(part, torch.Tensor)).backward()  # type: ignore[union-attr]
+            detached = [part.detach() if isinstance(part, torch.Tensor) else part for part in parts]
+            found.append((detached, x.grad, np.random.rand(), STATE["rng"].random()))
+        outcomes.append(found)
+    torch.testing.assert_close(*outcomes, rtol=1e-5, atol=1e-6)
+    stats = stator.stats()
+    assert {b.code for b in stats.breaks} == ({"SB0301"} if program is across_a_break else set())
+    assert stats.graphs <= (4 if program is across_a_break else 2)
+
+
+@pytest.mark.parametrize("bits", [np.random.MT19937, np.random.PCG64, np.random.Philox])
+@pytest.mark.parametrize("kind", [np.random.RandomState, np.random.Generator])
+def test_generators_of_other_bits(kind: Any, bits: Any) -> None:
+    def program(x: Any) -> Any:
+        return x * STATE["rng"].normal(), STATE["rng"].uniform()
+
+    compiled = stator.compile(program, backend="eager")
+    outcomes = []
+    for run in (program, compiled):
+        STATE.update(rng=kind(bits(3)), log=[])
+        outcomes.append([run(torch.ones(2)) for _ in range(4)])
+    torch.testing.assert_close(*outcomes)
+
+
+def test_more_draws_than_are_worth_it_break() -> None:
+    def program(x: Any) -> Any:
+        for _ in range(20):
+            x = x + np.random.rand()
+        return x
+
+    compiled = stator.compile(program, backend="eager")
+    outcomes = []
+    for run in (program, compiled):
+        np.random.seed(2)
+        outcomes.append([run(torch.ones(2)) for _ in range(3)])
+    torch.testing.assert_close(*outcomes)
+    assert stator.stats().graph_breaks

@@ -4,25 +4,31 @@
     if self.training and p < self.layerdrop: ...
 
 What is drawn is not known to the trace, unless it has seeded the generator (`generators`). A number that nobody looks
-at breaks nothing, nor does one that is returned or kept; one that decides a branch, or that is computed with, breaks
-the graph there. Arrays of random numbers do where they are drawn.
+at breaks nothing, nor does one that is returned or kept; one that decides a branch breaks the graph there. One that an
+operation is given (`x * p`) is an input of the graph: a copy of the generator draws it while guards are checked. Arrays
+of random numbers break where they are drawn.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from stator.guards.interned import Interned
+from stator.guards.source import CallSource
+from stator.pytorch.tensors.lowering import STAND_INS
+from stator.space import facts
 from stator.space.deferred import DeferredNumber
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Host
+    from stator.pytorch.types import Function, Host
     from stator.space.interfaces import Trace, Writer
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["awaits_draws", "draw_later"]
+__all__ = ["awaits_draws", "draw_later", "install"]
 
 _KINDS = (np.random.RandomState, np.random.Generator)
 #: what draws from a distribution, without anything else that it does
@@ -38,6 +44,48 @@ _METHODS: dict[int, type] = {
 }
 
 
+#: a method that draws, and what it is given
+Draw: TypeAlias = "tuple[Function, tuple[Host, ...]]"
+#: more numbers from one generator break the graph: each is drawn by a copy that draws all before it
+_MOST_DRAWS = 16
+
+
+class _Last(Interned):
+    """What a generator draws last, if it makes these draws."""
+
+    def __init__(self, draws: tuple[Draw, ...]) -> None:
+        self.draws = draws
+
+    def __call__(self, generator: Host) -> float:
+        copy = _copies.in_state_of(generator)
+        return [method(copy, *args) for method, args in self.draws][-1]
+
+
+class _Copies(threading.local):
+    """Generators that take the states of others, one of each kind for each thread: making one takes longest."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[type, str], Host] = {}
+
+    def in_state_of(self, generator: Host) -> Host:
+        """A generator in the same state, until the next is asked for."""
+        legacy = issubclass(type(generator), np.random.RandomState)
+        state: Host = generator.get_state(legacy=False) if legacy else generator.bit_generator.state
+        kind: Host = np.random.RandomState if legacy else np.random.Generator
+        made = self.made.get((kind, state["bit_generator"]))
+        if made is None:
+            made = kind(getattr(np.random, state["bit_generator"])(0))
+            self.made[kind, state["bit_generator"]] = made
+        if legacy:
+            made.set_state(state)
+        else:
+            made.bit_generator.state = state
+        return made
+
+
+_copies = _Copies()
+
+
 class _Draws:
     """The last number that the trace has drawn."""
 
@@ -48,11 +96,21 @@ class _Draws:
 class _Drawn(DeferredNumber):
     """A number that is drawn after another one, `earlier`."""
 
-    __slots__ = ("earlier",)
+    __slots__ = ("earlier", "number")
 
     def __init__(self, cls: type, method: Host, args: list[Value], earlier: _Drawn | None) -> None:
         super().__init__(cls, method, args)
         self.earlier = earlier
+        #: the input of the graph that it is
+        self.number: Value | None = None
+
+    def draws(self) -> tuple[Draw, ...]:
+        """What the generator draws before it, and the number itself."""
+        before = self.earlier
+        while before is not None and before.args[0] is not self.args[0]:
+            before = before.earlier
+        own = (self.function, tuple([arg.host for arg in self.args[1:]]))
+        return (*(() if before is None else before.draws()), own)
 
     def describe(self) -> str:
         return "a random number"
@@ -61,6 +119,35 @@ class _Drawn(DeferredNumber):
         if self.earlier is not None:
             writer.expr(self.earlier)
         return super().reconstruct(writer)
+
+
+def _as_input(space: Space, number: _Drawn) -> Value | None:
+    """The number as an operation takes it; None where it cannot be had before the graph runs."""
+    generator: Host = number.args[0]
+    draws = number.draws()
+    if number.number is None and len(draws) <= _MOST_DRAWS:
+        draw = _Last(draws)
+        source = CallSource(draw, generator.source, f"{{}}.{number.function.__name__}()")
+        facts.expect_others(space.trace, source)
+        number.number = space.symbol(draw(generator.host), source)
+    return number.number
+
+
+def _computed(space: Space, number: DeferredNumber) -> Value | None:
+    """The same for a number that is computed of what was drawn."""
+    args = [known for arg in number.args if (known := _operand(space, arg)) is not None]
+    if len(args) < len(number.args):
+        return None
+    found = space.call_builtin(number.function, args, {}).force()
+    return found if found.symbolic else None
+
+
+def _operand(space: Space, value: Value) -> Value | None:
+    if isinstance(value, _Drawn):
+        return _as_input(space, value)
+    if type(value) is DeferredNumber:
+        return _computed(space, value)
+    return value if value.constant or value.symbolic else None
 
 
 def drawn(number: Host) -> None:
@@ -99,3 +186,9 @@ def _sample(kind: type, method: Host, args: list[Host]) -> object:
         return method(other, *args)
     except Exception:
         return None
+
+
+def install() -> None:
+    """Register what torch's operations take the numbers for."""
+    STAND_INS[_Drawn] = _as_input
+    STAND_INS[DeferredNumber] = _computed
