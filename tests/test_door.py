@@ -55,7 +55,6 @@ EXCEPTIONS = {
     "pytorch/numpy/array_value.py: _existing": "from_host has guarded it",
     "pytorch/backend_call/contract.py: in_context": _TENSOR,
     "pytorch/shapes/dynamism.py: _note": _VARYING,
-    "pytorch/shapes/dynamism.py: dims": _TENSOR,
     "pytorch/shapes/dynamism.py: contents_stay": "compared between traces only",
     "pytorch/shapes/dynamism.py: number_varies": _VARYING,
     "pytorch/tensors/recipes.py: Search.now": "guarded by who asks: by what is found, or by the contents themselves",

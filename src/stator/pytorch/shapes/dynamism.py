@@ -56,7 +56,7 @@ def _dims(trace: Trace, tensor: torch.Tensor, source: Source, holder: torch.Tens
         return _NONE  # the tensors in it are no Parameters
     parts = inner_tensors(tensor).items()
     found = [(name, _dims(trace, part, GetAttrSource(source, name), tensor)) for name, part in parts]
-    return own._replace(inner={name: dims for name, dims in found if dims})
+    return Dims(own.sizes, own.strides, {name: dims for name, dims in found if dims})
 
 
 def _own_dims(trace: Trace, tensor: torch.Tensor, source: Source, holder: torch.Tensor | None = None) -> Dims:

@@ -188,7 +188,7 @@ class Shapes:
             from torch.fx.experimental.symbolic_shapes import DimDynamic
 
             sizes = {i: kind for i, kind in dims.sizes.items() if kind is not DimDynamic.DUCK}
-            dims = dims._replace(sizes=sizes or dims.sizes)
+            dims = type(dims)(sizes or dims.sizes, dims.strides, dims.inner)
         context = self.context(value, dims)
         fake = mode.of(value.host, symbolic_context=context, source=self.origin(value))
         assert value.source is not None
