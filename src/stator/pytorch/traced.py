@@ -34,6 +34,8 @@ class Dims(NamedTuple):
     strides: frozenset[int] = frozenset()
     #: the same for the tensors in a wrapper that have any, by their attributes
     inner: Mapping[str, Dims] = MappingProxyType({})
+    #: the same for what a jagged tensor is a view of
+    base: Dims | None = None
 
     def __bool__(self) -> bool:
         return bool(self.sizes or self.strides or self.inner)

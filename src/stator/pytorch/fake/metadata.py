@@ -21,6 +21,7 @@ __all__ = [
     "expression_of",
     "hint_of",
     "is_describable",
+    "is_ragged",
     "is_symbol",
     "meta_from",
     "meta_of",
@@ -180,6 +181,11 @@ def hint_of(number: Number) -> Number:
 def is_symbol(number: object) -> bool:
     """Whether it is a symbolic number."""
     return isinstance(number, torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def is_ragged(number: object) -> bool:
+    """Whether it is a symbol for the sizes of the rows of a jagged tensor, which no number is."""
+    return isinstance(number, torch.SymInt) and isinstance(hint_of(number), torch.SymInt)
 
 
 def symbolic_dims(tensor: torch.Tensor) -> tuple[list[int], list[int]]:

@@ -80,8 +80,8 @@ def _refusal(call: Call, why: str) -> Unsupported:
 
 
 def is_sparse(value: TracedTensor) -> bool:
-    """Whether a tensor is one of no storage of its own, whose layout is another than the strided one."""
-    return value.meta is None and getattr(value.fake, "layout", None) is not torch.strided
+    """Whether a tensor is one of no storage of its own; jagged ones are wrappers."""
+    return value.meta is None and getattr(value.fake, "layout", None) not in (torch.strided, torch.jagged)
 
 
 def _is_compressed(value: TracedTensor) -> bool:

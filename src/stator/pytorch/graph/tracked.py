@@ -13,8 +13,9 @@ from stator.guards.guard import Predicate, TensorMatch
 from stator.pytorch.autograd.engine_state import EngineState
 from stator.pytorch.fake.metadata import hint_of, same_numbers, symbolic_dims
 from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.nesting import tensors_in
 from stator.pytorch.shapes import dynamism
-from stator.pytorch.subclasses.wrappers import is_ragged, open_wrapper, refuse_hidden, sharing_guard
+from stator.pytorch.subclasses.wrappers import has_open_rows, open_wrapper, refuse_hidden, sharing_guard
 from stator.pytorch.tensors.classes import is_wrapper
 from stator.pytorch.tensors.reader import tensor_spec
 from stator.space.value import Unsupported
@@ -59,6 +60,8 @@ class TrackedTensors:
         self.scattered = False
         #: whether the graph must be run in the order of the program, by no backend that works otherwise
         self.in_order = False
+        #: whether jagged tensors have been met
+        self.jagged = False
 
     def adopt(self, value: TracedTensor) -> None:
         """An existing tensor has been met: guard and describe it."""
@@ -70,7 +73,7 @@ class TrackedTensors:
             seen = value._fake = self.fakes.shapes.fakify(value, dims)
         if is_wrapper(value.cls):
             open_wrapper(self.trace, value, seen)
-        self.note_result(value.host)
+        self.note_result(seen)
         self.existing.append(value)
         if value.source is not None:
             # of symbols the ShapeEnv knows what the trace depends on
@@ -78,8 +81,10 @@ class TrackedTensors:
         value.meta = self.fakes.describe(seen)
 
     def note_result(self, result: object) -> None:
-        """An operation has given this: AOTAutograd knows ragged sizes as symbols only, of which there are none here."""
-        self.in_order |= is_ragged(result)
+        """An operation has given this, or it is there: AOTAutograd knows the sizes of rows as symbols only."""
+        nested = [tensor for tensor in tensors_in(result) if tensor.is_nested]
+        self.jagged |= bool(nested)
+        self.in_order |= not all(map(has_open_rows, nested))
 
     def note(self, value: TracedTensor) -> None:
         """A new tensor has got its fake tensor: writes to the storage it shares must be seen in it."""
@@ -126,6 +131,10 @@ class TrackedTensors:
         if any(root.host is not None and root in roots for root in written):
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that got another's data"))
 
+    def _may_be_offsets(self, value: TracedTensor) -> bool:
+        """Whether a jagged tensor may be made, or has been, with the tensor as its offsets or lengths."""
+        return self.jagged and value.host.dim() == 1 and not value.host.dtype.is_floating_point
+
     def guards(self) -> list[Guard]:
         """Gradients are accumulated and no more; what wrappers have in common they have still; and no other tensor lies
         in the storage of one whose metadata the program changes: its own might change too.
@@ -136,7 +145,9 @@ class TrackedTensors:
             if others and value.source is not None:
                 text = f"{value.source.expr()} shares no storage with other tensors"
                 found.append(Predicate((value.source, *others), _apart, text))
-        sharing = sharing_guard([value for value in self.existing if is_wrapper(value.cls)])
+        sharing = sharing_guard(
+            [value for value in self.existing if is_wrapper(value.cls) or self._may_be_offsets(value)]
+        )
         return found if sharing is None else [*found, sharing]
 
 

@@ -49,6 +49,8 @@ class Form(NamedTuple):
     base: Form | None = None
     #: the tensors in a wrapper; None for another tensor
     inner: dict[str, Form] | None = None
+    #: whether its sizes are of the tensors in it
+    ragged: bool = False
 
 
 def form_of(tensor: torch.Tensor) -> Form:
@@ -56,20 +58,22 @@ def form_of(tensor: torch.Tensor) -> Form:
     base = form_of(internals.base(tensor)) if internals.is_view(tensor) else None
     if not is_traceable(type(tensor)):
         return Form(tensor.dim(), base)
-    return Form(tensor.dim(), base, {name: form_of(inner) for name, inner in inner_tensors(tensor).items()})
+    inner = {name: form_of(part) for name, part in inner_tensors(tensor).items()}
+    return Form(tensor.dim(), base, inner, tensor.is_nested)
 
 
 def context_of(form: Form, origin: Origin, dims: Dims = _STATIC) -> SymbolicContext:
     """The symbolic context of a tensor."""
     from torch.fx.experimental.symbolic_shapes import DimDynamic, StatefulSymbolicContext, SubclassSymbolicContext
 
+    base = form.base and context_of(form.base, origins.AttrSource(origin, "_base"), dims.base or _STATIC)
     given = {
         "dynamic_sizes": [dims.sizes.get(i, DimDynamic.STATIC) for i in range(form.ndim)],
         "dynamic_strides": [
             DimDynamic.DYNAMIC if i in dims.strides else DimDynamic.INFER_STRIDE for i in range(form.ndim)
         ],
         "tensor_source": origin,
-        "view_base_context": form.base and context_of(form.base, origins.AttrSource(origin, "_base")),
+        "view_base_context": base,
     }
     if form.inner is None:
         return StatefulSymbolicContext(**given)
@@ -77,7 +81,7 @@ def context_of(form: Form, origin: Origin, dims: Dims = _STATIC) -> SymbolicCont
         name: context_of(part, origins.AttrSource(origin, name), dims.inner.get(name, _STATIC))
         for name, part in form.inner.items()
     }
-    return SubclassSymbolicContext(**given, inner_contexts=inner)
+    return SubclassSymbolicContext(**given, inner_contexts=inner, track_outer_size_stride=not form.ragged)
 
 
 def may_have_symbols(wrapper: torch.Tensor) -> bool:
@@ -85,9 +89,14 @@ def may_have_symbols(wrapper: torch.Tensor) -> bool:
 
     Of a wrapper in a wrapper, and of the base of one that is a view, it takes the sizes as they are.
     """
-    if not is_traceable(type(wrapper)) or internals.is_view(wrapper):
+    if not is_traceable(type(wrapper)) or (internals.is_view(wrapper) and not _is_of_rows(wrapper)):
         return False
     return not any(is_wrapper(type(inner)) for inner in inner_tensors(wrapper).values())
+
+
+def _is_of_rows(wrapper: torch.Tensor) -> bool:
+    """Whether it is a jagged tensor that is a view of its rows, one after the other."""
+    return wrapper.is_nested and not internals.base(wrapper).is_nested
 
 
 def as_found(fake: Fake, mode: internals.FakeTensorMode) -> Fake:

@@ -10,6 +10,7 @@ import torch
 from stator import errors
 from stator.guards.guard import TypeIs
 from stator.guards.source import DictItemSource, GetAttrSource, ItemSource, LocalSource, Source
+from stator.pytorch import internals
 from stator.pytorch.shapes import marks
 from stator.pytorch.shapes.contexts import may_have_symbols
 from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
@@ -45,9 +46,9 @@ def dims(trace: Trace, value: TracedTensor) -> Dims:
 
 
 def _dims(trace: Trace, tensor: torch.Tensor, source: Source, holder: torch.Tensor | None = None) -> Dims:
-    if tensor.layout is not torch.strided or tensor.is_nested:
-        return _NONE
     if not is_wrapper(type(tensor)):
+        if tensor.layout is not torch.strided or tensor.is_nested:
+            return _NONE
         return _own_dims(trace, tensor, source, holder)
     if not may_have_symbols(tensor):
         return _NONE
@@ -56,7 +57,8 @@ def _dims(trace: Trace, tensor: torch.Tensor, source: Source, holder: torch.Tens
         return _NONE  # the tensors in it are no Parameters
     parts = inner_tensors(tensor).items()
     found = [(name, _dims(trace, part, GetAttrSource(source, name), tensor)) for name, part in parts]
-    return Dims(own.sizes, own.strides, {name: dims for name, dims in found if dims})
+    base = _dims(trace, internals.base(tensor), GetAttrSource(source, "_base")) if internals.is_view(tensor) else None
+    return Dims(own.sizes, own.strides, {name: dims for name, dims in found if dims}, base)
 
 
 def _own_dims(trace: Trace, tensor: torch.Tensor, source: Source, holder: torch.Tensor | None = None) -> Dims:
@@ -71,9 +73,10 @@ def _own_dims(trace: Trace, tensor: torch.Tensor, source: Source, holder: torch.
     if isinstance(tensor, torch.nn.Parameter) and not marked:
         return _NONE
     varying, strides = _varying(trace, tensor, source)
-    if not marked and not varying and not strides and trace.dynamic is not True:
+    ragged = {dim for dim, size in enumerate(tensor.shape) if type(size) is not int}
+    if not marked and not varying and not strides and not ragged and trace.dynamic is not True:
         return _NONE
-    if trace.dynamic is False and not marked:
+    if trace.dynamic is False and not marked and not ragged:
         return _NONE
     from torch.fx.experimental.symbolic_shapes import DimDynamic
 
@@ -81,7 +84,7 @@ def _own_dims(trace: Trace, tensor: torch.Tensor, source: Source, holder: torch.
     for dim in range(tensor.dim()):
         if dim in unbacked:
             found[dim] = DimDynamic.UNBACKED
-        elif dim in marked or (dim in varying and dim not in fixed):
+        elif dim in ragged or dim in marked or (dim in varying and dim not in fixed):
             found[dim] = DimDynamic.DYNAMIC
         elif trace.dynamic is True and dim not in fixed:
             found[dim] = DimDynamic.DUCK

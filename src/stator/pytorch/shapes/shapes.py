@@ -183,7 +183,7 @@ class Shapes:
         if open_dims is None:
             return mode.of(value.host)
         dims = open_dims
-        if internals.is_view(value.host):
+        if internals.is_view(value.host) and not value.host.is_nested:
             # A view's symbols would be entangled with those of its base: a plain tensor of the same shape is none.
             from torch.fx.experimental.symbolic_shapes import DimDynamic
 
@@ -193,7 +193,8 @@ class Shapes:
         fake = mode.of(value.host, symbolic_context=context, source=self.origin(value))
         assert value.source is not None
         for part, tensor, source in parts_of(context, fake, value.source):
-            self._track(tensor, part, source)
+            if not tensor.is_nested:
+                self._track(tensor, part, source)
         return fake
 
     def _track(self, fake: Fake, context: SymbolicContext, source: Source) -> None:

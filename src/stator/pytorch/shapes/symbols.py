@@ -11,7 +11,7 @@ import torch
 from stator import errors
 from stator.models.numbers.number_text import METHODS, shown_later
 from stator.pytorch import internals
-from stator.pytorch.fake.metadata import NumberMeta, expression_of, hint_of, number_meta
+from stator.pytorch.fake.metadata import NumberMeta, expression_of, hint_of, is_ragged, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.shapes.computed import compute_again, made_again, selected
 from stator.space.deferred import DeferredNumber
@@ -155,6 +155,8 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
         return _decided(space, function, args, numbers, e)
     if type(number) not in _CLASSES:
         return space.fresh(number)
+    if any(map(is_ragged, numbers)) and isinstance(number, torch.SymBool):
+        return Constant(bool(function(*map(hint_of, numbers))))  # guards compare what jagged tensors share
     given = [arg.node if arg.symbolic else known for arg, known in zip(args, numbers, strict=True)]
     node = recorder.nodes.graph.call_function(target or function, tuple(given))
     node.meta = NodeMeta(lambda: number, call_chain(space.trace.frame))

@@ -14,11 +14,10 @@ from stator import errors
 from stator.guards.guard import Predicate, TensorMatch
 from stator.guards.source import GetAttrSource
 from stator.pytorch import internals
-from stator.pytorch.fake.metadata import symbolic_dims
+from stator.pytorch.fake.metadata import expression_of, symbolic_dims
 from stator.pytorch.fake.storage import storages_of
-from stator.pytorch.nesting import tensors_in
 from stator.pytorch.subclasses import own_sizes
-from stator.pytorch.tensors.classes import PLAIN_CLASSES, WRAPPER_METHODS, inner_tensors, is_traceable
+from stator.pytorch.tensors.classes import PLAIN_CLASSES, WRAPPER_METHODS, inner_tensors, is_traceable, is_wrapper
 from stator.pytorch.tensors.reader import tensor_spec
 from stator.space.value import Unsupported
 
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
     from stator.guards.base import Guard
     from stator.guards.source import Source
     from stator.pytorch.traced import TracedTensor
-    from stator.pytorch.types import Host, Nested
+    from stator.pytorch.types import Host
     from stator.space.interfaces import Trace
 
-__all__ = ["is_ragged", "open_wrapper", "refuse_hidden", "sharing_guard"]
+__all__ = ["has_open_rows", "open_wrapper", "refuse_hidden", "sharing_guard"]
 
 
 def open_wrapper(trace: Trace, wrapper: TracedTensor, seen: Host) -> None:
@@ -60,9 +59,10 @@ def refuse_hidden(
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "what holds existing tensors"))
 
 
-def is_ragged(result: Nested) -> bool:
-    """Whether there is a jagged tensor among the tensors."""
-    return any(tensor.is_nested for tensor in tensors_in(result))
+def has_open_rows(nested: Host) -> bool:
+    """Whether what the rows of a nested tensor have is a symbol."""
+    numbers = [size for size in nested.shape if type(size) is not int] if nested.layout is torch.jagged else []
+    return bool(numbers) and all(expression_of(number) is not None for number in numbers)
 
 
 def _guards(tensor: Host, seen: Host, source: Source) -> Iterator[Guard]:
@@ -79,9 +79,11 @@ def _guards(tensor: Host, seen: Host, source: Source) -> Iterator[Guard]:
         yield TensorMatch(inner_source, tensor_spec(inner, *symbolic_dims(inner_seen)))
 
 
-def sharing_guard(wrappers: list[TracedTensor]) -> Guard | None:
-    """Existing wrappers share what they hold as they do now: jagged tensors are alike if they have the same offsets."""
-    known = [(value.host, value.source) for value in wrappers if value.source is not None]
+def sharing_guard(values: list[TracedTensor]) -> Guard | None:
+    """Existing wrappers share what they hold as they do now, with other tensors too: jagged tensors are alike if they
+    have the same offsets.
+    """
+    known = [(value.host, value.source) for value in values if value.source is not None]
     if len(known) < 2:
         return None
     sources = tuple(source for _, source in known)
@@ -90,18 +92,22 @@ def sharing_guard(wrappers: list[TracedTensor]) -> Guard | None:
 
 
 class _Shares:
-    """Whether wrappers have the tensors in them in common with one another as they had."""
+    """Whether wrappers have the tensors in them in common with one another, and with other tensors, as they had."""
 
-    def __init__(self, wrappers: list[Host]) -> None:
-        self.expected = self._pattern(wrappers)
+    def __init__(self, tensors: list[Host]) -> None:
+        self.expected = self._pattern(tensors)
 
     @staticmethod
-    def _pattern(wrappers: Iterable[Host]) -> list[int]:
-        inner = [id(tensor) for wrapper in wrappers for tensor in inner_tensors(wrapper).values()]
-        return [inner.index(number) for number in inner]
+    def _pattern(tensors: Iterable[Host]) -> list[int]:
+        found = [id(part) for tensor in tensors for part in _parts(tensor)]
+        return [found.index(number) for number in found]
 
-    def __call__(self, *wrappers: Host) -> bool:
-        return self._pattern(wrappers) == self.expected
+    def __call__(self, *tensors: Host) -> bool:
+        return self._pattern(tensors) == self.expected
+
+
+def _parts(tensor: Host) -> Iterable[Host]:
+    return inner_tensors(tensor).values() if is_wrapper(type(tensor)) else (tensor,)
 
 
 class _Holds:
