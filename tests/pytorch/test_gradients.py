@@ -631,10 +631,7 @@ NEW_LEAVES: dict[str, tuple[Any, int]] = {
     "of more": (lambda x: of_a_leaf(torch.cat([x, x[:2]]).detach().requires_grad_()), 2),
     "of squares": (lambda x: of_a_leaf(torch.ones(x.shape[0], x.shape[0], requires_grad=True)), 2),
     "a Parameter": (lambda x: of_a_leaf(nn.Parameter(x.detach() * 2)), 2),
-    "of a half": (
-        lambda x: of_a_leaf(x[: x.shape[0] // 2].detach().clone().requires_grad_()),
-        4,
-    ),  # sizes that are fixed
+    "of a half": (lambda x: of_a_leaf(x[: x.shape[0] // 2].detach().clone().requires_grad_()), 2),
     "in steps": (in_steps, 2),
     "perturbed": (perturbed, 2),
     "penalty": (gradient_penalty, 2),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from stator.pytorch.fake.direct import run_directly
 from stator.pytorch.fake.failure import made_fake
 from stator.pytorch.fake.modes import Mode
 from stator.pytorch.state.disabling import spare_references
+from stator.pytorch.tensors.classes import is_wrapper
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,7 +125,12 @@ class FakeMode(Mode, internals.FakeTensorMode):
         """The fake tensor of an existing one, with its sizes as they are, unless `symbolic` says otherwise."""
         # Of a tensor that comes from somewhere torch takes no number as known.
         how: Any = symbolic or {"static_shapes": True, "source": _UNNAMED, "trace": False}
-        return made_fake(lambda: self.from_tensor(_showable(tensor), **how))
+        # A wrapper's class asks by it whether sizes may be symbols: a DTensor's looks up what it knows of them otherwise.
+        traced = (
+            internals.EnablePythonDispatcher() if symbolic and is_wrapper(type(tensor)) else contextlib.nullcontext()
+        )
+        with traced:
+            return made_fake(lambda: self.from_tensor(_showable(tensor), **how))
 
     def empty(
         self, sizes: Sequence[int], dtype: torch.dtype, device: torch.device, stride: Sequence[int] | None = None
