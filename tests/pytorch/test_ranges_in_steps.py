@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -58,8 +59,9 @@ PROGRAMS: dict[Callable[[Any], Any], list[int]] = {
 }
 
 
-@pytest.mark.parametrize("backend", [*BACKENDS, "inductor"])
-@pytest.mark.parametrize("program", [*PROGRAMS, listed])
+@pytest.mark.parametrize(
+    ("program", "backend"), [*itertools.product([*PROGRAMS, listed], BACKENDS), (by_a_size, "inductor")]
+)
 def test_results_and_gradients(program: Any, backend: str) -> None:
     compiled = stator.compile(program, backend=backend, fullgraph=True)
     for n in (5, 6, 7, 8, 9, 12):

@@ -125,7 +125,7 @@ class FakeMode(Mode, internals.FakeTensorMode):
         """The fake tensor of an existing one, with its sizes as they are, unless `symbolic` says otherwise."""
         # Of a tensor that comes from somewhere torch takes no number as known.
         how: Any = symbolic or {"static_shapes": True, "source": _UNNAMED, "trace": False}
-        # A wrapper's class asks by it whether sizes may be symbols: a DTensor's looks up what it knows of them otherwise.
+        # By it a wrapper's class knows that sizes may be symbols: a DTensor's would look up what it has found for them.
         traced = (
             internals.EnablePythonDispatcher() if symbolic and is_wrapper(type(tensor)) else contextlib.nullcontext()
         )
