@@ -133,7 +133,8 @@ class TrackedTensors:
 
     def _may_be_offsets(self, value: TracedTensor) -> bool:
         """Whether a jagged tensor may be made, or has been, with the tensor as its offsets or lengths."""
-        return self.jagged and value.host.dim() == 1 and not value.host.dtype.is_floating_point
+        meta = value.meta if self.jagged else None
+        return meta is not None and len(meta.shape) == 1 and not meta.dtype.is_floating_point
 
     def guards(self) -> list[Guard]:
         """Gradients are accumulated and no more; what wrappers have in common they have still; and no other tensor lies
