@@ -19,13 +19,29 @@ from stator.pytorch.fake.results import RULES
 from stator.pytorch.nesting import leaves_of
 
 if TYPE_CHECKING:
-    from stator.pytorch.fake.fakes import FakeMode
+    from collections.abc import Sequence
+
     from stator.pytorch.types import Args, Fake, Kwargs, Nested, Operator
 
-__all__ = ["run_directly"]
+__all__ = ["empty", "run_directly"]
 
 
-def run_directly(mode: FakeMode, func: Operator, args: Args, kwargs: Kwargs) -> Nested:
+def empty(
+    mode: internals.FakeTensorMode,
+    sizes: Sequence[int],
+    dtype: torch.dtype,
+    device: torch.device,
+    stride: Sequence[int] | None = None,
+) -> Fake:
+    """A new fake tensor, made without being dispatched to its mode; call it while no mode is active."""
+    if stride is None:
+        memory = torch.empty(sizes, dtype=dtype, device="meta")
+    else:
+        memory = torch.empty_strided(sizes, stride, dtype=dtype, device="meta")
+    return internals.fake_tensor.FakeTensor(mode, memory, device)
+
+
+def run_directly(mode: internals.FakeTensorMode, func: Operator, args: Args, kwargs: Kwargs) -> Nested:
     """The results of an operator on fake tensors of this mode; NotImplemented where the mode has to tell."""
     rule = RULES.get(func)
     if (rule is None and not _is_plain(func)) or kwargs.get("pin_memory"):
@@ -45,7 +61,7 @@ def run_directly(mode: FakeMode, func: Operator, args: Args, kwargs: Kwargs) -> 
     device = devices.pop()
     results = None if rule is None else rule(*args, **kwargs)
     if results is not None:
-        made = [mode.empty(sizes, dtype, device) for sizes, dtype in results]
+        made = [empty(mode, sizes, dtype, device) for sizes, dtype in results]
         return made[0] if len(made) == 1 else tuple(made)
     return _run(mode, func, args, kwargs, device) if _is_plain(func) else NotImplemented
 

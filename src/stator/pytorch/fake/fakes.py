@@ -14,15 +14,13 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.apart import apart
-from stator.pytorch.fake.direct import run_directly
+from stator.pytorch.fake.direct import empty, run_directly
 from stator.pytorch.fake.failure import made_fake
 from stator.pytorch.fake.modes import Mode
 from stator.pytorch.state.disabling import spare_references
 from stator.pytorch.tensors.classes import is_wrapper
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import torch.fx
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
@@ -132,22 +130,12 @@ class FakeMode(Mode, internals.FakeTensorMode):
         with traced:
             return made_fake(lambda: self.from_tensor(_showable(tensor), **how))
 
-    def empty(
-        self, sizes: Sequence[int], dtype: torch.dtype, device: torch.device, stride: Sequence[int] | None = None
-    ) -> Fake:
-        """A new fake tensor, made without being dispatched to the mode; call it while no mode is active."""
-        if stride is None:
-            memory = torch.empty(sizes, dtype=dtype, device="meta")
-        else:
-            memory = torch.empty_strided(sizes, stride, dtype=dtype, device="meta")
-        return internals.fake_tensor.FakeTensor(self, memory, device)
-
     def like(self, meta: OperandMeta) -> FakeOperand:
         """A new operand of a description (except for being a view); call it while no mode is active."""
         if meta.symbolic or torch.is_inference_mode_enabled() or not meta.is_simple:
             with self:
                 return meta.make()
-        made = self.empty(meta.shape, meta.dtype, meta.device, meta.stride)
+        made = empty(self, meta.shape, meta.dtype, meta.device, meta.stride)
         return made.requires_grad_() if meta.requires_grad else made
 
     def admit(self, shape_env: ShapeEnv | None) -> None:

@@ -30,7 +30,6 @@ __all__ = [
     "context_of_float",
     "context_with",
     "form_of",
-    "may_have_symbols",
     "opened",
     "origin_of",
     "parts_of",
@@ -82,21 +81,6 @@ def context_of(form: Form, origin: Origin, dims: Dims = _STATIC) -> SymbolicCont
         for name, part in form.inner.items()
     }
     return SubclassSymbolicContext(**given, inner_contexts=inner, track_outer_size_stride=not form.ragged)
-
-
-def may_have_symbols(wrapper: torch.Tensor) -> bool:
-    """Whether torch makes fake wrappers like this one with symbols in their sizes.
-
-    Of a wrapper in a wrapper, and of the base of one that is a view, it takes the sizes as they are.
-    """
-    if not is_traceable(type(wrapper)) or (internals.is_view(wrapper) and not _is_of_rows(wrapper)):
-        return False
-    return not any(is_wrapper(type(inner)) for inner in inner_tensors(wrapper).values())
-
-
-def _is_of_rows(wrapper: torch.Tensor) -> bool:
-    """Whether it is a jagged tensor that is a view of its rows, one after the other."""
-    return wrapper.is_nested and not internals.base(wrapper).is_nested
 
 
 def as_found(fake: Fake, mode: internals.FakeTensorMode) -> Fake:

@@ -12,9 +12,8 @@ from stator.guards.guard import TypeIs
 from stator.guards.source import DictItemSource, GetAttrSource, ItemSource, LocalSource, Source
 from stator.pytorch import internals
 from stator.pytorch.shapes import marks
-from stator.pytorch.shapes.contexts import may_have_symbols
 from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
-from stator.pytorch.tensors.classes import inner_tensors, is_wrapper
+from stator.pytorch.tensors.classes import inner_tensors, is_wrapper, may_have_symbols
 from stator.pytorch.traced import Dims
 from stator.space.facts import CHANGING, stays
 from stator.space.signals import Restart

@@ -31,6 +31,7 @@ __all__ = [
     "is_plain_class",
     "is_traceable",
     "is_wrapper",
+    "may_have_symbols",
     "overrides_functions",
     "slots_of",
 ]
@@ -94,6 +95,21 @@ def attributes_of(wrapper: Host) -> dict[str, Host]:
         with contextlib.suppress(AttributeError):  # nothing
             held[name] = object.__getattribute__(wrapper, name)
     return held
+
+
+def may_have_symbols(wrapper: torch.Tensor) -> bool:
+    """Whether torch makes fake wrappers like this one with symbols in their sizes.
+
+    Of a wrapper in a wrapper, and of the base of one that is a view, it takes the sizes as they are.
+    """
+    if not is_traceable(type(wrapper)) or (internals.is_view(wrapper) and not _is_of_rows(wrapper)):
+        return False
+    return not any(is_wrapper(type(inner)) for inner in inner_tensors(wrapper).values())
+
+
+def _is_of_rows(wrapper: torch.Tensor) -> bool:
+    """Whether it is a jagged tensor that is a view of its rows, one after the other."""
+    return wrapper.is_nested and not internals.base(wrapper).is_nested
 
 
 def holds_opaque(cls: type) -> bool:
