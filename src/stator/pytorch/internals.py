@@ -618,6 +618,12 @@ def _version(text: str) -> tuple[int, int] | None:
     return None if numbers is None else (int(numbers[1]), int(numbers[2]))
 
 
+def is_at_least(*version: int) -> bool:
+    """Whether torch is of a version or a later one, where no name tells what it can do."""
+    found = _version(sys.modules["torch"].__version__)
+    return found is None or found >= version
+
+
 def _refusal(found: list[str]) -> str:
     version = getattr(sys.modules.get("torch"), "__version__", "?")
     lines = [f"Stator does not fit torch {version}. What it needs of torch's internals is otherwise there:"]

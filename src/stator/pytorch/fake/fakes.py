@@ -78,7 +78,7 @@ class _Meta(internals.MetaConverter):
 
     def meta_tensor(self, t: Any, shape_env: Any, callback: Any, source: Any, symbolic_context: Any) -> Fake:
         made: Fake = self._make(t, shape_env, callback, source, symbolic_context)
-        if source is not None and source.is_ephemeral():
+        if shape_env is not None and source is not None and source.is_ephemeral():
             # What making a view is given besides its base: the program may find it elsewhere, with other symbols.
             self.tensor_memo.pop(t.id, None)
         return made

@@ -97,12 +97,19 @@ def attributes_of(wrapper: Host) -> dict[str, Host]:
     return held
 
 
+#: whether torch can have symbols for the lengths of rows where the program makes jagged tensors of tensors
+_ROWS_ARE_SYMBOLS = internals.is_at_least(2, 15)
+
+
 def may_have_symbols(wrapper: torch.Tensor) -> bool:
     """Whether torch makes fake wrappers like this one with symbols in their sizes.
 
-    Of a wrapper in a wrapper, and of the base of one that is a view, it takes the sizes as they are.
+    Of a wrapper in a wrapper, and of the base of one that is a view, it takes the sizes as they are; of a jagged tensor
+    versions before 2.15 do.
     """
     if not is_traceable(type(wrapper)) or (internals.is_view(wrapper) and not _is_of_rows(wrapper)):
+        return False
+    if wrapper.is_nested and not _ROWS_ARE_SYMBOLS:
         return False
     return not any(is_wrapper(type(inner)) for inner in inner_tensors(wrapper).values())
 

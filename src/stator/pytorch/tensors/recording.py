@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.pytorch.fake.failure import Failure
+from stator.pytorch.fake.failure import Failure, describe_callable, first_line
 from stator.pytorch.nesting import items_of
 from stator.pytorch.shapes.unbacked import are_decided
 from stator.pytorch.tensors.failures import eager_error
@@ -89,7 +89,8 @@ def _recorded(space: Space, call: Call) -> Value:
     assert failure is not None
     try:
         if any(words in str(failure.error) for words in _STATIC_ONLY):
-            recorder.shapes.need_numbers(call.operands)
+            why = first_line(failure.error)
+            raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(call.function), why))
         rely_on_all(call.operands)
         raise eager_error(space, call, failure)
     finally:
