@@ -11,22 +11,8 @@ from torch.autograd import Function
 from torch.masked import MaskedTensor, masked_tensor
 
 import stator
+from tests.pytorch.test_function_instances import Scaled
 from tests.pytorch.training import BACKENDS, trains_alike
-
-
-class Scaled(Function):
-    """Its gradient is not that of its forward, so that it shows whose was taken."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Any, scale: float = 2) -> Any:
-        ctx.save_for_backward(x)
-        ctx.scale = scale
-        return x * x * scale
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        return grad * x * 5 * ctx.scale, None
 
 
 def plain(x: Any) -> Any:
