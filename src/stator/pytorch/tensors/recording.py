@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.pytorch.fake.failure import Failure, describe_callable, first_line
+from stator.pytorch.fake.failure import Failure, describe_callable
 from stator.pytorch.nesting import items_of
 from stator.pytorch.shapes.unbacked import are_decided
 from stator.pytorch.tensors.failures import eager_error
@@ -52,6 +52,7 @@ def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]
     try:
         return _recorded(space, again)
     except Unsupported as e:
+        _fix_sizes(space, call, refused)
         _fix_sizes(space, again, e)
         raise
     except Raised:  # it takes tensors only, as `torch.equal` does
@@ -88,8 +89,8 @@ def _recorded(space: Space, call: Call) -> Value:
     # each would hold the other, with all frames of the tracer and the program's tensors, until the next collection.
     assert failure is not None
     try:
-        if any(words in str(failure.error) for words in _STATIC_ONLY):
-            why = first_line(failure.error)
+        why = next((words for words in _STATIC_ONLY if words in str(failure.error)), None)
+        if why is not None:
             raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(call.function), why))
         rely_on_all(call.operands)
         raise eager_error(space, call, failure)
