@@ -151,5 +151,5 @@ class Shapes(Protocol):
     def used_env(self) -> ShapeEnv | None:
         """The ShapeEnv; None as long as the trace has no symbols and makes none."""
 
-    def fakify(self, value: TracedTensor, open_dims: Dims | None = None) -> Fake:
+    def fakify(self, value: TracedTensor, dims: Dims | None = None) -> Fake:
         """The fake tensor of an existing one, of which these sizes and strides are symbols."""

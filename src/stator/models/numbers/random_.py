@@ -10,13 +10,12 @@ from __future__ import annotations
 import _random
 import random
 from collections.abc import Callable
-from typing import TypeAlias
 
 from stator import errors
 from stator.guards.guard import Predicate
-from stator.guards.interned import Interned
 from stator.guards.source import CallSource
 from stator.models.classes.instance import InstanceValue
+from stator.models.numbers.last_draw import MOST_DRAWS, Draw, LastDraw
 from stator.space import facts
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
@@ -27,10 +26,6 @@ from stator.space.value import Constant, Unsupported, Value
 
 __all__ = ["RandomValue"]
 
-#: a method of a generator, and what it is given
-Draw: TypeAlias = tuple[Callable[..., float], tuple[int, ...]]
-#: more draws from an unknown state break the graph: each is made by a copy that makes all before it
-_MOST_DRAWS = 16
 #: where code is traced more often with such draws, these decide its branches: ordinary Python draws, and what follows
 #: is traced once for each side, and not for each combination of them
 _MOST_TRACES = 2
@@ -46,16 +41,11 @@ class _StateIs:
         return bool(_random.Random.getstate(generator) == self.state)
 
 
-class _Drawn(Interned):
-    """What a generator draws last, if it makes these draws."""
-
-    def __init__(self, draws: tuple[Draw, ...]) -> None:
-        self.draws = draws
-
-    def __call__(self, generator: Host) -> float:
+class _Drawn(LastDraw):
+    def copied(self, generator: Host) -> Host:
         copy = random.Random.__new__(random.Random)
         _random.Random.setstate(copy, _random.Random.getstate(generator))
-        return [method(copy, *args) for method, args in self.draws][-1]
+        return copy
 
 
 def _unseeded() -> Host:
@@ -140,7 +130,7 @@ class RandomValue(InstanceValue):
 
     def _may_draw(self, space: Space) -> bool:
         if self.draws:
-            return len(self.draws) < _MOST_DRAWS
+            return len(self.draws) < MOST_DRAWS
         state = space.trace.region_state
         state["open draws"] = count = state.get("open draws", 0) + 1
         return count <= _MOST_TRACES or space.trace.compile_region.fullgraph

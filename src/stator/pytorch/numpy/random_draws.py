@@ -12,18 +12,19 @@ of random numbers break where they are drawn.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stator.guards.interned import Interned
 from stator.guards.source import CallSource
+from stator.models.numbers.last_draw import MOST_DRAWS, LastDraw
 from stator.pytorch.tensors.lowering import STAND_INS
 from stator.space import facts
 from stator.space.deferred import DeferredNumber
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Function, Host
+    from stator.models.numbers.last_draw import Draw
+    from stator.pytorch.types import Host
     from stator.space.interfaces import Trace, Writer
     from stator.space.space import Space
     from stator.space.value import Value
@@ -44,21 +45,9 @@ _METHODS: dict[int, type] = {
 }
 
 
-#: a method that draws, and what it is given
-Draw: TypeAlias = "tuple[Function, tuple[Host, ...]]"
-#: more numbers from one generator break the graph: each is drawn by a copy that draws all before it
-_MOST_DRAWS = 16
-
-
-class _Last(Interned):
-    """What a generator draws last, if it makes these draws."""
-
-    def __init__(self, draws: tuple[Draw, ...]) -> None:
-        self.draws = draws
-
-    def __call__(self, generator: Host) -> float:
-        copy = _copies.in_state_of(generator)
-        return [method(copy, *args) for method, args in self.draws][-1]
+class _Last(LastDraw):
+    def copied(self, generator: Host) -> Host:
+        return _copies.in_state_of(generator)
 
 
 class _Copies(threading.local):
@@ -125,7 +114,7 @@ def _as_input(space: Space, number: _Drawn) -> Value | None:
     """The number as an operation takes it; None where it cannot be had before the graph runs."""
     generator: Host = number.args[0]
     draws = number.draws()
-    if number.number is None and len(draws) <= _MOST_DRAWS:
+    if number.number is None and len(draws) <= MOST_DRAWS:
         draw = _Last(draws)
         source = CallSource(draw, generator.source, f"{{}}.{number.function.__name__}()")
         facts.expect_others(space.trace, source)

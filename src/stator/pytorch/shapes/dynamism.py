@@ -210,9 +210,8 @@ def number_varies(trace: Trace, host: int | float, source: Source) -> bool:
         return False
     seen = trace.region_state.setdefault("numbers", {})
     key = source.expr()
-    if trace.dynamic is True and type(host) is int and _is_given(source):
-        seen[key] = _VARIES
-    if key in trace.region_state.get(CHANGING, ()):
+    given = trace.dynamic is True and type(host) is int and _is_given(source)
+    if given or key in trace.region_state.get(CHANGING, ()):
         seen[key] = _VARIES
     before = seen.setdefault(key, host)
     if before is not _VARIES and (type(before) is not type(host) or before != host):

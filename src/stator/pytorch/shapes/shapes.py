@@ -175,14 +175,12 @@ class Shapes:
             make = self._makers[id(value)] = functools.cache(lambda: shown(static_context(form, name)))
         return make
 
-    def fakify(self, value: TracedTensor, open_dims: Dims | None = None) -> Fake:
+    def fakify(self, value: TracedTensor, dims: Dims | None = None) -> Fake:
         """The fake tensor of an existing one."""
-        if open_dims is not None:
-            assert self.env is not None  # the mode knows of it now
+        if dims is None:
+            return self.recorder.fakes.executor.mode.of(value.host)
+        assert self.env is not None  # the mode knows of it now
         mode = self.recorder.fakes.executor.mode
-        if open_dims is None:
-            return mode.of(value.host)
-        dims = open_dims
         if internals.is_view(value.host) and not value.host.is_nested:
             # A view's symbols would be entangled with those of its base: a plain tensor of the same shape is none.
             from torch.fx.experimental.symbolic_shapes import DimDynamic

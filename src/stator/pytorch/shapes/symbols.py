@@ -155,7 +155,7 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
         return _decided(space, function, args, numbers, e)
     if type(number) not in _CLASSES:
         return space.fresh(number)
-    if any(map(is_ragged, numbers)) and isinstance(number, torch.SymBool):
+    if isinstance(number, torch.SymBool) and any(map(is_ragged, numbers)):
         return Constant(bool(function(*map(hint_of, numbers))))  # guards compare what jagged tensors share
     given = [arg.node if arg.symbolic else known for arg, known in zip(args, numbers, strict=True)]
     node = recorder.nodes.graph.call_function(target or function, tuple(given))
