@@ -88,17 +88,100 @@ class Layer(nn.Module):
             return x.exp() * x
 
 
+def between(x: Any) -> Any:
+    y = x.sin() * x
+    with save_on_cpu(pin_memory=True):
+        y = (y * y.shape[0]).exp()
+        z, w = y.chunk(2)
+    return z.sum() * x.exp() + w.mean()
+
+
+ON_CPU = save_on_cpu()
+
+
+def made_outside(x: Any) -> Any:
+    with ON_CPU:
+        y = x.exp() * x
+    return y.exp()
+
+
+def one_in_another(x: Any) -> Any:
+    with save_on_cpu():
+        y = x.exp() * x
+        with save_on_cpu(pin_memory=True):
+            y = y.exp()
+        return y.sin() * y
+
+
+def written_in_it(x: Any) -> Any:
+    y = x * 2
+    with save_on_cpu():
+        z = y.exp()
+        y.mul_(3)
+    y.add_(1)
+    return y * z
+
+
+def without_gradients(x: Any) -> Any:
+    with save_on_cpu():
+        with torch.no_grad():
+            y = x.exp()
+            n = y.shape[0] * 2
+        z = y * x * n
+    with torch.no_grad(), save_on_cpu():
+        w = x.sin()
+    return z * w
+
+
+def left_by_an_exception(x: Any) -> Any:
+    try:
+        with save_on_cpu():
+            y = x.exp()
+            raise KeyError
+    except KeyError:
+        return y * x
+
+
+def differentiated_inside(x: Any) -> Any:
+    with save_on_cpu():
+        y = x.exp() * x
+        (g,) = torch.autograd.grad(y.sum(), x)
+    return g * x
+
+
+def of_no_tensors(x: Any) -> Any:
+    with save_on_cpu():
+        n = x.shape[0] + 2
+    return x.exp() * n
+
+
+def breaking_inside(x: Any) -> Any:
+    with save_on_cpu():
+        y = x.exp()
+        stator.graph_break()
+        return y * x
+
+
 #: programs, and how often they break the graph at most
 PROGRAMS = {
-    on_cpu: 1,
+    on_cpu: 0,
     bound: 1,
-    inside: 1,
+    inside: 0,
     more_after: 2,
     rounded: 1,
     rounded_in_places: 4,
     nested: 3,
     raising: 2,
-    Layer(): 1,
+    Layer(): 0,
+    between: 0,
+    made_outside: 0,
+    one_in_another: 0,
+    written_in_it: 0,
+    without_gradients: 0,
+    left_by_an_exception: 0,
+    differentiated_inside: 3,
+    of_no_tensors: 0,
+    breaking_inside: 2,
 }
 
 
@@ -110,7 +193,7 @@ def active() -> Any:
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_hooks_set_inside(program: Any, backend: str) -> None:
     compiled = stator.compile(program, backend=backend)
-    for size in (3, 3, 5):
+    for size in (4, 4, 6, 8):
         outcomes = []
         for run in (program, compiled):
             x = torch.linspace(-1, 1, size).requires_grad_()
@@ -119,8 +202,56 @@ def test_hooks_set_inside(program: Any, backend: str) -> None:
             out.sum().backward()
             outcomes.append((out.detach(), x.grad))
         torch.testing.assert_close(*outcomes)
-        if size == 3:
+        if size == 4:
             assert stator.stats().graph_breaks <= PROGRAMS[program]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_is_saved_in_the_block_is_copied(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied: list[tuple[int, ...]] = []
+    empty = torch.empty
+
+    def counted_empty(*args: Any, **kwargs: Any) -> Any:
+        copied.append(tuple(args[0]))
+        return empty(*args, **kwargs)
+
+    compiled = stator.compile(between, backend=backend, fullgraph=True)
+    x = torch.linspace(-1, 1, 4).requires_grad_()
+    compiled(x)
+    monkeypatch.setattr(torch, "empty", counted_empty)
+    compiled(x)
+    assert copied
+    assert set(copied) == {(4,)}
+
+
+def failing(x: Any, index: Any) -> Any:
+    with save_on_cpu():
+        y = x.exp()[index]
+    return y
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_error_in_the_block_ends_the_hooks(backend: str) -> None:
+    compiled = stator.compile(failing, backend=backend, fullgraph=True)
+    x = torch.linspace(-1, 1, 4).requires_grad_()
+    torch.testing.assert_close(compiled(x, torch.tensor([1, 2])), failing(x, torch.tensor([1, 2])))
+    for run in (failing, compiled):
+        with pytest.raises((IndexError, RuntimeError), match="out of (range|bounds)"):
+            run(x, torch.tensor([1, 7]))
+        assert active() is None
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_transforms_refuse_to_run_in_the_block(backend: str) -> None:
+    def transformed(x: Any) -> Any:
+        with save_on_cpu():
+            return torch.func.grad(torch.sin)(x)
+
+    compiled = stator.compile(transformed, backend=backend)
+    for run in (transformed, compiled):
+        with pytest.raises(RuntimeError, match="saved tensor hooks"):
+            run(torch.ones(()))
+        assert active() is None
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -7,7 +7,7 @@ again, with a break before it. Nothing is traced in a level that has begun outsi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from torch.autograd import forward_ad
 
@@ -16,11 +16,11 @@ from stator._core import CodePolicy, set_code_policy
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.state.within_graph import WithinGraph
 from stator.pytorch.tensors.lowering import Call, lower_call
 from stator.pytorch.tensors.recording import record_function
 from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.protocol import NONE, register
-from stator.space.signals import Restart
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
@@ -30,35 +30,19 @@ if TYPE_CHECKING:
     from stator.space.space import Space
 
 
-class Level:
-    """A level that the traced program has entered; it is the only one, and is left before the trace ends."""
-
-    def __init__(self, step: int) -> None:
-        self.step = step
-
-    @property
-    def lazy(self) -> NoReturn:
-        """The trace is over."""
-        self.leaving()
-
-    def leaving(self) -> NoReturn:
-        """The trace is over."""
-        raise Restart(self.step, errors.ForwardModeCall("torch.autograd.forward_ad.enter_dual_level"))
-
-    def leave_for_real(self) -> None:
-        """The trace has been given up."""
-        forward_ad.exit_dual_level()
-
-
 class Levels:
-    """The level of one trace."""
+    """The level of one trace: there is one at most, left before the trace ends."""
 
     def __init__(self, trace: Trace) -> None:
-        self.open: Level | None = None
+        self.open: WithinGraph | None = None
+
+
+def _broken(function: Function) -> errors.Break:
+    return errors.ForwardModeCall(f"torch.autograd.forward_ad.{function.__name__}")
 
 
 def _refusal(function: Function) -> Unsupported:
-    return Unsupported(errors.ForwardModeCall(f"torch.autograd.forward_ad.{function.__name__}"))
+    return Unsupported(_broken(function))
 
 
 def _enter(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -67,7 +51,7 @@ def _enter(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if args or kwargs or levels.open is not None or not whole:
         raise _refusal(forward_ad.enter_dual_level)
     level = recorder.state.perform(forward_ad.enter_dual_level, [], {})
-    levels.open = Level(space.trace.steps)
+    levels.open = WithinGraph(space.trace, _broken(forward_ad.enter_dual_level), forward_ad.exit_dual_level)
     recorder.state.open.append(levels.open)
     _note(recorder, forward_ad.enter_dual_level)
     return space.fresh(level)

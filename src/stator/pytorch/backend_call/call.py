@@ -10,9 +10,9 @@ from stator.errors import BackendError, StatorError
 from stator.pytorch.autograd.engine_run import leave_runs_to_python
 from stator.pytorch.backend_call.compiled import compiled_under_contract, example_of
 from stator.pytorch.backend_call.contract import backend_guards, calling
-from stator.pytorch.graph.memory import memory_guard, must_run_in_order, separate_from_bytes
+from stator.pytorch.backend_call.order import runs_in_order
+from stator.pytorch.graph.memory import separate_from_bytes
 from stator.pytorch.graph.node_meta import NodeMeta
-from stator.pytorch.shapes.assertions import insert_asserts
 from stator.pytorch.shapes.look_ahead import look_ahead
 from stator.pytorch.shapes.unbacked import trace_otherwise
 from stator.report.events import EVENTS, Called
@@ -33,15 +33,6 @@ __all__ = ["call_backend"]
 _OVERWRITTEN = "one of the variables needed for gradient computation has been modified by an inplace operation"
 
 
-def lie_apart(recorder: Recorder, inputs: list[TracedValue]) -> bool:
-    """Whether the inputs allow a backend to gather and reorder writes; guarded."""
-    guard = memory_guard(recorder, inputs)
-    if guard is None:
-        return True
-    recorder.extra_guards.append(guard)
-    return bool(guard.fn.apart)  # type: ignore[attr-defined]
-
-
 def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue]) -> Function:
     """Hand the graph to the backend in the global state of the start, and check what comes back."""
     look_ahead(recorder)
@@ -53,10 +44,9 @@ def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Trac
         try:
             if recorder.keeps_order:
                 compiled = backend(gm, [example_of(value) for value in inputs])
-            elif must_run_in_order(recorder, inputs) or not lie_apart(recorder, inputs):
+            elif runs_in_order(recorder, gm, inputs):
                 return gm.forward
             else:
-                insert_asserts(recorder, gm)
                 compiled, contexts = compiled_under_contract(recorder, gm, inputs, backend)
                 for context in contexts:
                     recorder.extra_guards += backend_guards(recorder, context)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from stator.pytorch.backend_call.contract import Inputs, in_context
 from stator.pytorch.backend_call.pieces import compiled_in_pieces, pieces_of
 from stator.pytorch.graph.graph_module import sources_go_with
+from stator.pytorch.shapes.assertions import insert_asserts
 from stator.pytorch.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def compiled_under_contract(
 
     AOTAutograd may try with the elements of tensors as symbols, and begin again.
     """
+    insert_asserts(recorder, gm)
     recorder.shapes.offer_floats()
     try:
         try:

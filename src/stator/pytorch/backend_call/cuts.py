@@ -5,7 +5,8 @@ What one piece gives the next are tensors of torch's own class, and sizes. No cu
 - where anything else would cross it: a tuple of results, the token of an autocast region, a DTensor;
 - between the first use of memory and the last operation that writes it: what is written in a later piece the earlier
   one has not seen, whose backward pass may need what was there;
-- where the global state (grad mode, autocast) is not that of the beginning, in which each piece begins.
+- where the global state (grad mode, autocast) is not that of the beginning, in which each piece begins;
+- between what gradients are asked of (`autograd.grad`) and what it was computed of.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.shapes.unbacked import symbols_of
+from stator.pytorch.state import saved_on_cpu
 from stator.pytorch.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
@@ -60,6 +62,8 @@ class Cuts:
             if not self._may_cross(node):
                 yield self._span([node, *node.users])
         yield from self._writing(nodes)
+        if self.recorder.tracked.engine.backward_steps:
+            yield 0, len(nodes) - 1
         yield from self._other_state(nodes)
 
     def _may_cross(self, node: torch.fx.Node) -> bool:
@@ -107,6 +111,8 @@ class Cuts:
             yield left, len(nodes) - 1
 
     def _is_of_state(self, node: torch.fx.Node) -> bool:
+        if saved_on_cpu.is_boundary(node):
+            return False  # it stands between the pieces
         return node.target is internals.set_grad_enabled or node in self.recorder.effects.state_nodes
 
 

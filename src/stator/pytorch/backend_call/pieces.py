@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,13 +12,14 @@ import torch.fx
 from stator.pytorch.backend_call.buckets import bounds, buckets_of
 from stator.pytorch.backend_call.cuts import Cuts
 from stator.pytorch.graph.graph_module import graph_module
+from stator.pytorch.state import saved_on_cpu
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import TracedValue
     from stator.pytorch.types import Function, GraphValue
 
-__all__ = ["Piece", "compiled_in_pieces", "pieces_of"]
+__all__ = ["Piece", "compiled_in_pieces", "may_be_cut", "pieces_of"]
 
 #: makes a function of a piece
 Compile: TypeAlias = "Callable[[Piece], Function]"
@@ -63,20 +65,40 @@ def _with_attributes(whole: torch.fx.GraphModule, graph: torch.fx.Graph) -> torc
     return root
 
 
-def pieces_of(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue]) -> list[Piece]:
-    """The pieces in which the graph is handed over; none: it is handed over whole."""
+def may_be_cut(recorder: Recorder, gm: torch.fx.GraphModule) -> bool:
+    """Whether the graph can be cut wherever it calls what must stand between pieces (see `saved_on_cpu`)."""
+    nodes = _calls_of(gm)
+    between = list(filter(saved_on_cpu.is_boundary, nodes))
+    return not between or all(map(Cuts(recorder, nodes), map(nodes.index, between)))
+
+
+def pieces_of(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue]) -> list[Piece | torch.fx.Node]:
+    """The pieces in which the graph is handed over, and calls between them; none: it is handed over whole."""
     buckets = buckets_of(recorder)
-    nodes = [node for node in gm.graph.nodes if node.op not in ("placeholder", "output")]
-    begins = bounds(buckets, nodes, inputs, Cuts(recorder, nodes)) if buckets else []
-    ends = zip([0, *begins], [*begins, len(nodes)], strict=True)
-    return [Piece(gm, nodes[begin:end], recorder.nodes.values) for begin, end in ends] if begins else []
+    nodes = _calls_of(gm)
+    calls = [at for at, node in enumerate(nodes) if saved_on_cpu.is_boundary(node)]
+    cuts = bounds(buckets, nodes, inputs, Cuts(recorder, nodes)) if buckets else []
+    begins = sorted({0, *cuts, *calls, *(at + 1 for at in calls), len(nodes)})
+    parts = [nodes[begin:end] for begin, end in itertools.pairwise(begins)]
+    if len(parts) < 2:
+        return []
+    return [part[0] if saved_on_cpu.is_boundary(part[0]) else Piece(gm, part, recorder.nodes.values) for part in parts]
 
 
-def compiled_in_pieces(gm: torch.fx.GraphModule, pieces: list[Piece], compile_piece: Compile) -> Function:
+def _calls_of(gm: torch.fx.GraphModule) -> list[torch.fx.Node]:
+    return [node for node in gm.graph.nodes if node.op not in ("placeholder", "output")]
+
+
+def compiled_in_pieces(
+    gm: torch.fx.GraphModule, pieces: list[Piece | torch.fx.Node], compile_piece: Compile
+) -> Function:
     """What runs the pieces as one function with the inputs and results of the whole graph."""
     inputs = gm.graph.find_nodes(op="placeholder")
     output = next(iter(gm.graph.find_nodes(op="output")))
-    steps = [(compile_piece(piece), piece.takes, piece.gives) for piece in pieces]
+    steps = [
+        (compile_piece(piece), piece.takes, piece.gives) if isinstance(piece, Piece) else (_calling(piece), [], [])
+        for piece in pieces
+    ]
     last_use = {node: i for i, (_, takes, _) in enumerate(steps) for node in takes}
     over = [[node for node in takes if last_use[node] == i] for i, (_, takes, _) in enumerate(steps)]
     results = output.args[0]
@@ -92,3 +114,14 @@ def compiled_in_pieces(gm: torch.fx.GraphModule, pieces: list[Piece], compile_pi
         return tuple([known[node] if isinstance(node, torch.fx.Node) else node for node in results])
 
     return run
+
+
+def _calling(node: torch.fx.Node) -> Function:
+    """A call that stands between pieces: of no tensors, without a result."""
+    function: Any = node.target
+
+    def call() -> tuple[()]:
+        function(*node.args)
+        return ()
+
+    return call

@@ -14,7 +14,7 @@ from stator._core import calls_begun
 from stator.pytorch import internals
 from stator.pytorch.graph.undo import Recovery, recovery
 from stator.pytorch.objects.resizing import Resizes
-from stator.pytorch.state import global_state
+from stator.pytorch.state import global_state, saved_on_cpu
 from stator.pytorch.tensors.classes import is_traceable, overrides_functions
 from stator.pytorch.tensors.tensor import tensors_among
 
@@ -183,9 +183,11 @@ def leaving_state_alone(compiled: Function) -> Function:
 
     def run(*args: object) -> Nested:
         before, level, nesting = global_state.snapshot(), internals.forward_level(), global_state.autocast_nesting()
+        hooks = saved_on_cpu.count()
         try:
             return compiled(*args)
         except BaseException:
+            saved_on_cpu.end_beyond(hooks)
             global_state.apply(before)
             global_state.leave_autocast(nesting)
             while internals.forward_level() > level:

@@ -13,6 +13,7 @@ from stator import errors
 from stator.guards.guard import GlobalState
 from stator.interp import policy
 from stator.pytorch import internals
+from stator.pytorch.state import saved_on_cpu
 from stator.pytorch.state.last_steps import only_returns
 from stator.space.protocol import NONE, register
 from stator.space.value import Unsupported
@@ -35,6 +36,11 @@ class SavedHooks:
 
     def __init__(self, trace: Trace) -> None:
         self._inside: list[tuple[str, Sequence[Value]]] = []
+
+    @property
+    def inside_any(self) -> bool:
+        """Whether the program is in any of them."""
+        return bool(self._inside)
 
     def inside(self, kind: str) -> bool:
         """Whether the program is in a "checkpoint", a "transform", one of "forward mode", which runs so, or "vmap"."""
@@ -113,9 +119,9 @@ def _may_not_change() -> bool:
     return internals.top_saved_tensors_hooks(True) is None or not may_change_what_is_saved()
 
 
-def _refusal() -> Unsupported:
+def _refusal() -> errors.Break:
     why = "its hooks see what is saved when the graph runs"
-    return Unsupported(errors.UnsupportedTensorOperation("torch.autograd.graph.saved_tensors_hooks", why))
+    return errors.UnsupportedTensorOperation("torch.autograd.graph.saved_tensors_hooks", why)
 
 
 def _push(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -124,17 +130,22 @@ def _push(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     message = internals.why_no_saved_hooks()
     if message is not None:
         raise space.error(RuntimeError, message)
-    raise _refusal()
+    on_cpu = None if space.trace.extension(SavedHooks).inside_any else saved_on_cpu.options_of(space, args)
+    if kwargs or on_cpu is None or not saved_on_cpu.set_hooks(space, on_cpu, _refusal()):
+        raise Unsupported(_refusal())
+    return NONE
 
 
 def _pop(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The end of hooks that ordinary Python has set before the trace, if it is the last thing that the program does.
 
-    The hooks see what the graph saves, and may do anything then: so the graph must have run before the program goes on.
-    Where it only returns, they may as well end when the graph has run.
+    These hooks see what the graph saves, and may do anything then: so the graph must have run before the program goes
+    on. Where it only returns, they may as well end when the graph has run.
     """
+    if not args and not kwargs and saved_on_cpu.end(space):
+        return NONE
     if args or kwargs or not only_returns(space.trace):
-        raise _refusal()
+        raise Unsupported(_refusal())
     space.trace.defer(internals.pop_saved_tensors_hooks, [])
     return NONE
 

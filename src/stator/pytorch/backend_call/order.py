@@ -1,0 +1,30 @@
+"""Whether a graph is run as it was recorded, in the program's order, though a backend is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator.pytorch.backend_call.pieces import may_be_cut
+from stator.pytorch.graph.memory import memory_guard, must_run_in_order
+
+if TYPE_CHECKING:
+    import torch.fx
+
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import TracedValue
+
+__all__ = ["runs_in_order"]
+
+
+def runs_in_order(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue]) -> bool:
+    """Whether no backend can take the graph whole, nor in the pieces that it must be cut into."""
+    return must_run_in_order(recorder, inputs) or not _lie_apart(recorder, inputs) or not may_be_cut(recorder, gm)
+
+
+def _lie_apart(recorder: Recorder, inputs: list[TracedValue]) -> bool:
+    """Whether the inputs allow a backend to gather and reorder writes; guarded."""
+    guard = memory_guard(recorder, inputs)
+    if guard is None:
+        return True
+    recorder.extra_guards.append(guard)
+    return bool(guard.fn.apart)  # type: ignore[attr-defined]
