@@ -124,7 +124,7 @@ class Table:
 
     def _grounded(self, space: Space, key: Host) -> Host:
         """The key as the keys of an existing dict are compared with it."""
-        if type(key) is SymbolKey or any(type(other) is SymbolKey for other in self.overlay):
+        if type(key) is SymbolKey or type(self._first_written()) is SymbolKey:
             self.finish(space)
         elif self.host is not None and dict.__len__(self.host):
             key = grounded(space, key)
@@ -147,7 +147,12 @@ class Table:
         """Whether the key is a number that varies, and nothing is written to an existing dict but under it."""
         if type(key) is not SymbolKey or self.complete or not self._asks_quietly():
             return False
-        return all(type(other) is SymbolKey and other.value is key.value for other in self.overlay)
+        first = self._first_written()
+        return not self.overlay or (type(first) is SymbolKey and first.value is key.value)
+
+    def _first_written(self) -> Host:
+        """The first key of the overlay, if any. A number that varies stands there alone: no other need be looked at."""
+        return next(iter(self.overlay), None)
 
     def _overlaid(self, space: Space, key: Host) -> Entry | None:
         if not self._direct(key):
