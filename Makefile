@@ -62,9 +62,10 @@ CORE_SOURCES := setup.py $(shell find src/stator/_core -name '*.cpp' -o -name '*
 # The whole suite contains the core's tests: these run without torch on the other Pythons, or on the only one.
 MAIN := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 CORE_VERSIONS := $(or $(filter-out $(MAIN),$(VERSIONS)),$(VERSIONS))
-# Two of its parts run side by side, the longest first.
+# Two of its parts run side by side, the longest first: none takes as long as half of all.
 PYTORCH_FOLDERS := tests/pytorch/higher_order tests/pytorch/distributed
-SUITES := pytorch operators others $(addprefix core-,$(CORE_VERSIONS))
+PYTORCH_FIRST := tests/pytorch/test_[a-g]*.py
+SUITES := pytorch-h-z pytorch-a-g operators others $(addprefix core-,$(CORE_VERSIONS))
 
 PY := $(VENV)/bin/python
 
@@ -89,9 +90,18 @@ whole: $(VENV)/.core $(VENV)/.checks ## the whole suite on the main environment,
 	@$(STEP) whole "the whole suite, with torch, on Python $(MAIN)" $(PY) -m pytest -q $(PYTEST_ARGS)
 
 .PHONY: pytorch
-pytorch: $(VENV)/.core $(VENV)/.checks ## a part of the whole suite: the tests of the PyTorch layer
-	@$(STEP) pytorch "the PyTorch layer's tests, on Python $(MAIN)" \
-	  $(PY) -m pytest -q tests/pytorch $(PYTORCH_FOLDERS:%=--ignore=%) $(PYTEST_ARGS)
+pytorch: pytorch-a-g pytorch-h-z ## parts of the whole suite: the tests of the PyTorch layer
+
+.PHONY: pytorch-a-g
+pytorch-a-g: $(VENV)/.core $(VENV)/.checks
+	@$(STEP) pytorch-a-g "the PyTorch layer's tests, a to g, on Python $(MAIN)" \
+	  $(PY) -m pytest -q $(wildcard $(PYTORCH_FIRST)) $(PYTEST_ARGS)
+
+# What has another name than those above is here.
+.PHONY: pytorch-h-z
+pytorch-h-z: $(VENV)/.core $(VENV)/.checks
+	@$(STEP) pytorch-h-z "the PyTorch layer's tests, h to z, on Python $(MAIN)" \
+	  $(PY) -m pytest -q tests/pytorch $(PYTORCH_FOLDERS:%=--ignore=%) --ignore-glob='$(PYTORCH_FIRST)' $(PYTEST_ARGS)
 
 .PHONY: operators
 operators: $(VENV)/.core $(VENV)/.checks ## another: those of higher-order operators and process groups
