@@ -125,8 +125,8 @@ matrix-%: .venv-torch-%/.core .venv-torch-%/.checks
 	@$(STEP) matrix-$* "the whole suite, with torch $(call torch,$*), on Python $*" .venv-torch-$*/bin/python -m pytest -q $(PYTEST_ARGS)
 
 # `make test` asks a sample of their questions.
-WHOLE_FAMILIES := tests/completeness tests/breaks tests/pytorch/test_module_completeness.py tests/pytorch/test_tensor_facts.py \
-  tests/pytorch/test_failure_everywhere.py
+WHOLE_FAMILIES := tests/test_apptests.py tests/completeness tests/breaks tests/pytorch/test_module_completeness.py \
+  tests/pytorch/test_tensor_facts.py tests/pytorch/test_failure_everywhere.py
 
 # Its environment is made anew each time: a nightly build of torch is one day's.
 .PHONY: nightly

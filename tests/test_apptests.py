@@ -9,6 +9,7 @@ bytecode that is traced.
 import gc
 import importlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -38,10 +39,13 @@ def run_with_breaks(program: Program) -> None:
 
 
 def run_with_a_break_everywhere(program: Program) -> None:
-    # Every instruction with STATOR_BREAKS=all; else all of a program's beginning, and then fewer and fewer: fewest in
-    # the core's runs on each Python, which repeat what the whole suite's does.
-    spread = 0 if os.environ.get("STATOR_BREAKS") == "all" else 12 if HAS_TORCH else 6
-    stator.testing.break_everywhere(program, (), spread=spread)
+    # Every instruction with STATOR_BREAKS=all; else all of a program's beginning, and then fewer and fewer, which runs
+    # on two Pythons share. The core's without torch repeat what those with it do, for fewer yet, which three share.
+    if os.environ.get("STATOR_BREAKS") == "all":
+        stator.testing.break_everywhere(program)
+    else:
+        spread, runs = (12, 2) if HAS_TORCH else (6, 3)
+        stator.testing.break_everywhere(program, spread=spread, share=(sys.version_info.minor % runs, runs))
 
 
 def same(left: object, right: object) -> bool:

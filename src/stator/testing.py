@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import copy
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,7 @@ def break_everywhere(
     limit: int = 2_000,
     step: int = 1,
     spread: int = 0,
+    share: tuple[int, int] = (0, 1),
 ) -> int:
     """Run `fn(*args)` compiled again and again, each time with a graph break forced at another instruction.
 
@@ -82,6 +84,7 @@ def break_everywhere(
         limit: the last instruction to break at.
         step: break at every `step`-th instruction only.
         spread: from this position on, leave gaps that grow with the position (0: none): a long function in fewer runs.
+        share: `(i, n)`: several share the positions, and this one has each n-th of them, from the i-th on.
 
     Returns:
         The number of instructions at which a break was forced.
@@ -90,9 +93,8 @@ def break_everywhere(
         AssertionError: a run gave another result or exception than eager.
     """
     expected = _outcome(fn, copy.deepcopy(args))
-    position = 1
     count = 0
-    while position <= limit:
+    for position in islice(_positions(limit, step, spread), share[0], None, share[1]):
         compiled = compile(fn, backend=backend, isolate_recompiles=True)
         compile_region = _region_of(compiled)
         compile_region.forced[None] = position
@@ -102,8 +104,14 @@ def break_everywhere(
         if not compile_region.forced_hit:
             break
         count += 1
-        position += max(step, position // spread if spread else 0)
     return count
+
+
+def _positions(limit: int, step: int, spread: int) -> Iterator[int]:
+    position = 1
+    while position <= limit:
+        yield position
+        position += max(step, position // spread if spread else 0)
 
 
 def _region_of(compiled: Any) -> Any:
