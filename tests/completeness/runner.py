@@ -4,13 +4,15 @@ A *kind* is a type of objects, a factory, and the ways in which such objects dif
 otherwise.  The questions are generated from `dir()`.  A question to which no two of the kind's objects answer
 differently must be in the kind's table of those that cannot, with the reason, so that no attribute is forgotten.
 
-`STATOR_FACTS=all` asks about every difference in turn; otherwise, of those that tell in a question, a few.
+`STATOR_FACTS=all` asks about every difference in turn; otherwise, of those that tell in a question, a few, which two
+Pythons that follow each other share.
 """
 
 from __future__ import annotations
 
 import functools
 import os
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -307,6 +309,7 @@ def occasions(telling: list[Difference], number: int) -> Iterator[tuple[Differen
     else:
         step = max(1, len(telling) // FEW)
         ways = [(other, number + other) for other in range(number % step, len(telling), step)]
+        ways = ways[sys.version_info.minor % 2 :: 2] or ways
     for other, way in ways if telling else ():
         yield telling[other], *WAYS[way % len(WAYS)]
 
