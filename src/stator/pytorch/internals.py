@@ -445,6 +445,13 @@ _FUNCTIONS = {
 
 #: what torch does not load by itself
 LATER = {
+    "new_dtensor": Name("torch.Tensor._dtensor__new__", FUNCTION, "distributed tensors are made while tracing"),
+    "from_torch_tensor": Name(
+        "torch.distributed.tensor._api._FromTorchTensor",
+        CLASS,
+        "what a graph makes distributed tensors by",
+        public="torch.distributed.tensor.DTensor.from_local",
+    ),
     "c10d": Name(
         "torch._C._distributed_c10d",
         MODULE,
