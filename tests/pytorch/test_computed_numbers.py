@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import stator
+from tests.pytorch.each_backend import each_backend
 from tests.pytorch.old_torch import OLD_TORCH
 
 PROGRAMS = [
@@ -51,8 +52,7 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
-@pytest.mark.parametrize("number", range(len(SMALL)))
+@pytest.mark.parametrize(("number", "backend"), each_backend(range(len(SMALL)), inductor=[3, 4]))
 def test_a_number_that_is_zero_or_one_now_is_not_for_ever(number, backend):
     program, most = SMALL[number]
     stator.reset()
@@ -248,8 +248,9 @@ TENSORS = {
 }
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
-@pytest.mark.parametrize("name", TENSORS)
+@pytest.mark.parametrize(
+    ("name", "backend"), each_backend(TENSORS, inductor=["written", "the same", "computed with a size"])
+)
 def test_a_tensor_of_a_float_that_varies_is_an_input(name, backend):
     program = TENSORS[name]
     compiled = stator.compile(program, backend=backend)

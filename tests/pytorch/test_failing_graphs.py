@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import stator
+from tests.pytorch.each_backend import each_backend
 
 BACKENDS = ["eager", "aot_eager", "inductor"]
 
@@ -157,8 +158,10 @@ VIEWING = [flattened, part_without_gradients, views_of_what_was_made_before, wri
 
 
 @pytest.mark.parametrize("fullgraph", [False, True])
-@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
-@pytest.mark.parametrize("program", VIEWING)
+@pytest.mark.parametrize(
+    ("program", "backend"),
+    each_backend(VIEWING, inductor=[views_of_what_was_made_before, written_through_a_view]),
+)
 def test_views_in_inference_mode_of_what_was_made_outside(program, backend, fullgraph):
     compiled = stator.compile(program, backend=backend, fullgraph=fullgraph)
     for size in (3, 5, 7):

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import stator
+from tests.pytorch.each_backend import each_backend
 
 STATE: dict[str, Any] = {}
 
@@ -161,8 +162,12 @@ def drawn_on(x: Any) -> Any:
     return x
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
-@pytest.mark.parametrize("program", [scaled, mixed, several, of_two_generators, across_a_break, drawn_on])
+@pytest.mark.parametrize(
+    ("program", "backend"),
+    each_backend(
+        [scaled, mixed, several, of_two_generators, across_a_break, drawn_on], inductor=[mixed, across_a_break]
+    ),
+)
 def test_an_operation_is_given_what_was_drawn(program: Any, backend: str) -> None:
     compiled = stator.compile(program, backend=backend)
     outcomes = []

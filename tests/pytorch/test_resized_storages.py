@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import stator
+from tests.pytorch.each_backend import each_backend
 from tests.pytorch.programs import assert_same
 
 
@@ -123,8 +124,10 @@ def seen(value: Any) -> Any:
     return value.shape, size, value.detach().clone() if size else None, value._version
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    ("name", "backend"),
+    each_backend(PROGRAMS, inductor=["fills in parts", "fills and frees", "frees what it gives", "enlarges last"]),
+)
 def test_programs(name: str, backend: str) -> None:
     program, make = PROGRAMS[name]
     compiled = stator.compile(program, backend=backend, fullgraph=True)
@@ -154,8 +157,7 @@ GRADIENTS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
-@pytest.mark.parametrize("name", GRADIENTS)
+@pytest.mark.parametrize(("name", "backend"), each_backend(GRADIENTS, inductor=["freed", "filled and freed"]))
 def test_gradients(name: str, backend: str) -> None:
     program = GRADIENTS[name]
     compiled = stator.compile(program, backend=backend, fullgraph=True)
