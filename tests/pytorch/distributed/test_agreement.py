@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import threading
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 import torch.distributed as dist
 
 from stator.pytorch.ranks.board import Board
+from stator.pytorch.ranks.session import Session
 from stator.pytorch.ranks.watcher import Watcher
 from tests.pytorch.distributed.divergence import HARMFUL, HARMLESS
 from tests.pytorch.distributed.ranks import Ranks
@@ -39,3 +41,28 @@ def test_no_thread_is_in_the_store_when_a_session_has_ended() -> None:
     assert inside.wait(10)
     watcher.stop()
     assert not watcher.is_alive()
+
+
+class Ending:
+    """A store whose rank ends when another has told it, once, that it is over."""
+
+    timeout = datetime.timedelta(seconds=1)
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def add(self, key: str, more: int) -> int:
+        self.asked += 1
+        if self.asked > 1:
+            raise RuntimeError("Broken pipe")
+        return 1
+
+
+def test_a_rank_that_ends_last_does_not_need_the_store() -> None:
+    """The rank that keeps it ends as soon as it has seen that all are over."""
+    session = Session.__new__(Session)
+    session.board, session.size, session.failure, session.told = Board(Ending()), 2, None, False
+    session.watcher = Watcher(1, Board(dist.HashStore()), dict, lambda failure: None, lambda: None)
+    session.watcher.start()
+    session.finish()
+    assert not session.watcher.is_alive()
