@@ -689,3 +689,48 @@ def test_the_tensor_of_sizes(dynamic: bool | None, backend: str) -> None:
         x = torch.linspace(-1, 1, 2 * n).reshape(2, n).requires_grad_()
         assert_same(compiled(x), with_sizes(x), str(n), rtol=1e-6)
         torch.testing.assert_close(*(torch.autograd.grad(f(x)[3].exp().sum(), x) for f in (compiled, with_sizes)))
+
+
+def met_later(x: torch.Tensor) -> torch.Tensor:
+    y = x.exp()
+    stator.graph_break()
+    return y * 2
+
+
+def goes_elsewhere(x: torch.Tensor, elsewhere: bool) -> torch.Tensor:
+    y = x + 1
+    stator.graph_break()
+    return met_later(y).sum() if elsewhere else y.sum()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_code_that_is_met_when_sizes_vary_already_is_compiled_once(backend: str) -> None:
+    compiled = stator.compile(goes_elsewhere, backend=backend)
+    graphs = []
+    for size, elsewhere in ((4, False), (6, False), (8, True), (10, True), (12, True)):
+        gradients = []
+        for run in (goes_elsewhere, compiled):
+            x = torch.linspace(0, 1, size, requires_grad=True)
+            run(x, elsewhere).backward()
+            gradients.append(x.grad)
+        torch.testing.assert_close(*gradients)
+        graphs.append(stator.stats().graphs)
+    assert graphs == [2, 4, 6, 6, 6]
+
+
+def in_two_places(x: torch.Tensor) -> torch.Tensor:
+    for y in (x.sum(1), x):
+        stator.graph_break()
+        x = x + y.sum()
+    return x.sum()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_places_where_tensors_of_other_dimensions_are_met(backend: str) -> None:
+    compiled = stator.compile(in_two_places, backend=backend)
+    for size in (2, 3, 5, 7):
+        x = torch.ones(size, 4)
+        torch.testing.assert_close(compiled(x), in_two_places(x))
+        if size == 3:
+            graphs = stator.stats().graphs
+    assert stator.stats().graphs == graphs

@@ -39,6 +39,8 @@ class Pool:
         self.isolated = isolated
         self._regions: weakref.WeakSet[CompileRegion] = weakref.WeakSet()
         self._states = ByCode[dict[object, Any]]()
+        #: what traces of any code leave for those of others
+        self.shared_state: dict[object, Any] = {}
 
     def join(self, compile_region: CompileRegion) -> None:
         """One more compile region is of this kind."""
@@ -51,6 +53,7 @@ class Pool:
     def forget(self) -> None:
         """Forget what traces have learnt."""
         self._states.clear()
+        self.shared_state.clear()
 
     def entry_for(
         self, code: CodeType, function: Host, args: list[Host], config: Config, *, beside: CompileRegion

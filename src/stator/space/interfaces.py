@@ -231,6 +231,12 @@ class Frame(Protocol):
 # -- the trace and its parts -------------------------------------------------------------------------------------------
 
 
+class Pool(Protocol):
+    """The `stator.compile()` calls of one kind; see `stator.compiler.pool.Pool`."""
+
+    shared_state: dict[object, Any]
+
+
 class CompileRegion(Protocol):
     """A `stator.compile()` call; see `stator.compiler.region.CompileRegion`."""
 
@@ -238,6 +244,10 @@ class CompileRegion(Protocol):
     asked: tuple[Host, str | None, dict[str, Host]]
     root: CodeType | None
     fullgraph: bool
+
+    @property
+    def pool(self) -> Pool:
+        """The compile() calls like it."""
 
 
 class RootFrame(Protocol):

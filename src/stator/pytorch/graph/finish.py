@@ -65,6 +65,7 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     take_out_resizes(recorder, gm)
     sources = grouped(inputs)
     compiled = call_backend(recorder, gm, inputs)
+    recorder.shapes.note_sizes([*inputs, *outputs])
     showing = effects.keep - effects.state_nodes - effects.asserting
     # Where handlers or effects wait for the error it is the frame that must go on, even from half of a write.
     acting = effects.acting if effects.exposed else effects.acting | effects.writing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["contents_stay", "dims", "literal", "note_first_call", "outcome_stays"]
 
 _VARIES = "varies"
+_SIZES = "sizes that vary"
 _PAST_64_BITS = 1 << 63
 
 
@@ -111,14 +113,32 @@ def _varying(trace: Trace, tensor: torch.Tensor, source: Source) -> tuple[set[in
     """The dimensions whose size, and those whose stride, was another in an earlier trace; remembers this one's."""
     if not trace.config.automatic_dynamic or trace.dynamic is False:
         return set(), frozenset()
-    key, now = source.expr(), Seen(tuple(tensor.shape), tensor.stride())
-    seen: dict[str, Seen] = trace.region_state.setdefault("tensors", {})
-    before = seen.get(key)
-    if before is not None and len(before.sizes) == len(now.sizes):
-        now = now.after(before)
-    seen[key] = now
+    now, seen = Seen(tuple(tensor.shape), tensor.stride()), _seen_at(trace.region_state, source)
+    before = seen.get(tensor.dim())
+    seen[tensor.dim()] = now = now.first_met(trace) if before is None else now.after(before)
     kept = _numbers(trace, source)
     return set(now.other_sizes - kept), now.other_strides - kept
+
+
+def note_sizes(trace: Trace, sizes: set[int]) -> None:
+    """Remember what the sizes that vary are in this call, for the code that meets them next."""
+    if sizes:
+        _last_sizes(trace).append(sizes)
+
+
+def _last_sizes(trace: Trace) -> deque[set[int]]:
+    """Those of the last traces: what is older is no longer of the same call, as a rule."""
+    found: deque[set[int]] = trace.compile_region.pool.shared_state.setdefault(_SIZES, deque(maxlen=16))
+    return found
+
+
+def _seen_at(state: dict[object, Any], source: Source) -> dict[int, Seen]:
+    """What tensors earlier traces have met there, by the number of their dimensions.
+
+    Code that is resumed in several places finds several variables where it is given its arguments.
+    """
+    found: dict[int, Seen] = state.setdefault("tensors", {}).setdefault(source.expr(), {})
+    return found
 
 
 class Seen(NamedTuple):
@@ -128,6 +148,15 @@ class Seen(NamedTuple):
     strides: tuple[int, ...]
     other_sizes: frozenset[int] = frozenset()
     other_strides: frozenset[int] = frozenset()
+
+    def first_met(self, trace: Trace) -> Seen:
+        """What is known of a tensor that the code meets for the first time: which dimensions are likely to vary.
+
+        They have the number that a size which varies had in one of the last traces. Behind a graph break it is that
+        size, as a rule (torch takes equal sizes for one symbol likewise); if not, there is a symbol for nothing.
+        """
+        varying = set().union(*_last_sizes(trace)) - {0, 1}
+        return self._replace(other_sizes=frozenset(d for d, size in enumerate(self.sizes) if size in varying))
 
     def after(self, before: Seen) -> Seen:
         """What is known now that these are met, and what was known before."""
@@ -158,7 +187,7 @@ def note_first_call(state: dict[object, Any], code: CodeType, args: list[Host]) 
 
 def _note(state: dict[object, Any], source: Source, host: Host) -> None:
     if issubclass(type(host), torch.Tensor) and host.layout is torch.strided and not host.is_nested:
-        state.setdefault("tensors", {})[source.expr()] = Seen(tuple(host.shape), host.stride())
+        _seen_at(state, source)[host.dim()] = Seen(tuple(host.shape), host.stride())
     elif type(host) in (int, float):
         state.setdefault("numbers", {})[source.expr()] = host
 
@@ -238,12 +267,12 @@ def note_number(state: dict[object, Any], source: Source, number: Host) -> bool:
 
 def note_tensor(state: dict[object, Any], source: Source, sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     """Remember the sizes of a tensor that will be found there; whether some have been others, and were constants."""
-    seen = state.get("tensors", {})
-    before = seen.get(source.expr())
-    if before is None or len(before.sizes) != len(sizes):
+    seen = _seen_at(state, source)
+    before = seen.get(len(sizes))
+    if before is None:
         return False
     now = Seen(sizes, strides).after(before)
-    seen[source.expr()] = Seen(before.sizes, before.strides, now.other_sizes, now.other_strides)
+    seen[len(sizes)] = Seen(before.sizes, before.strides, now.other_sizes, now.other_strides)
     return any(before.sizes[dim] not in (0, 1) for dim in now.other_sizes - before.other_sizes)
 
 

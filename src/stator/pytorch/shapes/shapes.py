@@ -9,14 +9,14 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator.guards.source import CallSource, SizeSource, Source
 from stator.pytorch import internals
-from stator.pytorch.fake.metadata import is_symbol
+from stator.pytorch.fake.metadata import hint_of, is_symbol
 from stator.pytorch.shapes import dynamism, marks, unbacked
 from stator.pytorch.shapes.assumed import Assumed, Guards, boxed, property_source
 from stator.pytorch.shapes.contexts import (
@@ -34,7 +34,7 @@ from stator.pytorch.shapes.contexts import (
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.shapes.unbacked import is_decided, sizes_of, symbols_of
 from stator.pytorch.shapes.words import number_in_words
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.value import Value
 
 if TYPE_CHECKING:
@@ -226,6 +226,12 @@ class Shapes:
         self.symbols[symbol] = value
         self._contexts[id(value)] = context
         return value
+
+    def note_sizes(self, values: Sequence[Value]) -> None:
+        """What the sizes of these tensors are in this call that are symbols: other code may meet them first in it."""
+        metas = [tensor.meta for tensor in tensors_among(values)] if self.begun else []
+        sizes = [size for meta in metas if meta is not None for size in meta.shape if is_symbol(size)]
+        dynamism.note_sizes(self.recorder.trace, {hint for hint in map(hint_of, sizes) if type(hint) is int})
 
     def box(self, source: Source, number: float) -> TensorValue:
         """A float as an input that is a tensor: of plain floats backends make constants."""
