@@ -16,6 +16,11 @@ BACKENDS = ("eager", "aot_eager")
 SIZES = (3, 5, 2)
 
 
+def each_once(without: Any, wanted: Any) -> list[tuple[Any, str]]:
+    """Inputs and backends: a trace meets inputs that want gradients and such that don't, AOTAutograd the former."""
+    return [(without, "eager"), (wanted, "eager"), (wanted, "aot_eager")]
+
+
 def vector(n: int) -> tuple[torch.Tensor, ...]:
     """The arguments of most programs: a leaf that wants a gradient."""
     return (torch.linspace(0.5, 1.5, n, requires_grad=True),)

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import stator
-from tests.pytorch.gradients import BACKENDS, alike, plain, vector
+from tests.pytorch.gradients import BACKENDS, alike, each_once, plain, vector
 
 try:
     from torch._higher_order_ops.switch import switch
@@ -79,11 +79,10 @@ CAPTURED: dict[str, Any] = {
 }
 
 
-@backends
-@pytest.mark.parametrize("inputs", [plain, vector])
+@pytest.mark.parametrize(("inputs", "backend"), each_once(plain, vector))
 @pytest.mark.parametrize("name", CAPTURED)
 def test_branches_are_graphs(name: str, inputs: Any, backend: str) -> None:
-    alike(CAPTURED[name], inputs, backend=backend, breaks=0, tolerance=1e-6)
+    alike(CAPTURED[name], inputs, backend=backend, calls=1, breaks=0, tolerance=1e-6)
 
 
 def test_one_node_holds_both_branches() -> None:

@@ -12,7 +12,7 @@ from torch.compiler import nested_compile_region
 
 import stator
 from stator.backends.registry import lookup_backend
-from tests.pytorch.gradients import BACKENDS, alike
+from tests.pytorch.gradients import BACKENDS, alike, each_once
 from tests.pytorch.higher_order.test_loops import plain_rows, program, rows
 
 backends = pytest.mark.parametrize("backend", BACKENDS)
@@ -100,8 +100,7 @@ CAPTURED: dict[str, tuple[Any, int, int]] = {
 }
 
 
-@backends
-@pytest.mark.parametrize("inputs", [plain_rows, rows])
+@pytest.mark.parametrize(("inputs", "backend"), each_once(plain_rows, rows))
 @pytest.mark.parametrize("name", CAPTURED)
 def test_calls_are_graphs(name: str, inputs: Any, backend: str) -> None:
     alike(CAPTURED[name][0], inputs, backend=backend, calls=1, breaks=0, tolerance=1e-5)
