@@ -126,7 +126,7 @@ matrix-%: .venv-torch-%/.core .venv-torch-%/.checks
 
 # `make test` asks a sample of their questions.
 WHOLE_FAMILIES := tests/test_apptests.py tests/completeness tests/breaks tests/pytorch/test_module_completeness.py \
-  tests/pytorch/test_tensor_facts.py tests/pytorch/test_failure_everywhere.py
+  tests/pytorch/test_tensor_facts.py tests/pytorch/test_failure_everywhere.py tests/pytorch/test_arrays.py
 
 # Its environment is made anew each time: a nightly build of torch is one day's.
 .PHONY: nightly

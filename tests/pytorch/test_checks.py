@@ -215,7 +215,7 @@ def test_distributions_made_inside(name: str, backend: str) -> None:
         p = DISTRIBUTIONS[name](x)
         return p.entropy(), p.mean, D.kl_divergence(p, DISTRIBUTIONS[name](x * 1.1))
 
-    for size in (3, 5, 7):
+    for size in (3, 5) if backend == "eager" else (5,):  # each is compiled anew
         make = lambda size=size: (program, (torch.linspace(-1, 1, 4 * size).reshape(4, size).requires_grad_(),))  # noqa: E731
         agree(make, graphs=1, breaks=0, grad=True, backend=backend, rtol=1e-5)
         agree(lambda size=size: (program, (torch.full((4, size), float("nan")),)), breaks=None, backend=backend)

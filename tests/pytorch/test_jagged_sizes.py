@@ -11,6 +11,7 @@ from torch import nn
 from torch.nested import narrow, nested_tensor, nested_tensor_from_jagged
 
 import stator
+from tests.pytorch.gradients import each_once
 from tests.pytorch.old_torch import FIXED_ROWS
 from tests.pytorch.training import BACKENDS
 
@@ -76,8 +77,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("make", [jagged, leaf])
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("make", "backend"), each_once(jagged, leaf))
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_few_graphs_for_all_lengths(name: str, backend: str, make: Any) -> None:
     stats = runs_alike(PROGRAMS[name], lambda lengths: (make(lengths),), backend)
