@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
-import subprocess
-import sys
 from types import MethodType
 from typing import Any
 
@@ -16,6 +14,7 @@ from torch import nn
 
 import stator
 from stator.testing import CountingBackend
+from tests.pytorch.alone import run_alone
 
 
 class Net(nn.Module):
@@ -33,12 +32,6 @@ class Net(nn.Module):
 
 def compiled_net() -> Any:
     return stator.compile(Net(), backend="eager")
-
-
-def run_alone(program: str) -> None:
-    """In a process of its own: what is loaded, and when, is what is tested."""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 # -- is it compiled? --------------------------------------------------------------------------------------------------
@@ -69,11 +62,12 @@ def test_a_compiled_module_is_one_for_who_asks() -> None:
 def test_whenever_torchs_compiler_is_loaded(load: str, first: bool) -> None:
     compiling = "compiled = stator.compile(torch.nn.Linear(2, 2), backend='eager')\n"
     lines = [load + "\n", compiling] if first else [compiling, load + "\n"]
-    run_alone(
+    done = run_alone(  # what is loaded, and when, is what is tested
         f"import sys, torch, stator\n{''.join(lines)}assert isinstance(compiled, torch._dynamo.OptimizedModule)\n"
         "assert not any(type(f).__module__.startswith('stator') for f in sys.meta_path)\n"
         "import inspect; assert 'class OptimizedModule' in inspect.getsource(torch._dynamo.eval_frame)"
     )
+    assert done.returncode == 0, done.stderr
 
 
 def test_asked_inside_of_a_compiled_function() -> None:

@@ -1,13 +1,12 @@
 """`torch.compiler.set_stance` and `stator.set_stance`: all stances, as function, context manager and decorator."""
 
-import subprocess
-import sys
 import textwrap
 
 import pytest
 import torch
 
 import stator
+from tests.pytorch.alone import run_alone
 
 SETTERS = pytest.mark.parametrize("set_stance", [torch.compiler.set_stance, stator.set_stance], ids=["torch", "stator"])
 
@@ -184,5 +183,5 @@ def test_torchs_stance_is_noticed_where_its_compiler_is_imported_late():
         assert seen == [True, False, True], seen
         assert not any(type(finder).__module__ == "stator.host.waiting" for finder in sys.meta_path)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=120)
+    done = run_alone(textwrap.dedent(program))
     assert done.returncode == 0, done.stderr

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,14 +14,13 @@ from stator.pytorch.fake.fakes import FakeMode
 from stator.pytorch.fake.memo import Memo
 from stator.pytorch.fake.metadata import meta_of
 from stator.pytorch.state import disabling
+from tests.pytorch.alone import run_alone
 from tests.pytorch.programs import assert_same
-
-ROOT = Path(__file__).parents[2]
 
 
 def child(program: str) -> str:
     """What a process of its own prints."""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=240, cwd=ROOT)
+    done = run_alone(program)
     assert done.returncode == 0 and not done.stderr, done.stderr
     return done.stdout.strip()
 

@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 import textwrap
 
 import pytest
@@ -12,6 +10,7 @@ import torch._dynamo.exc
 from torch._dynamo import exc
 
 import stator
+from tests.pytorch.alone import run_alone
 
 
 @pytest.fixture(autouse=True)
@@ -115,5 +114,5 @@ def test_torchs_are_imported_by_the_handler():
                 raise AssertionError
         assert isinstance(caught, torch._dynamo.exc.Unsupported)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=120)
+    done = run_alone(textwrap.dedent(program))
     assert done.returncode == 0, done.stderr

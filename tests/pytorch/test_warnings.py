@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +11,7 @@ import pytest
 import torch
 
 import stator
+from tests.pytorch.alone import run_alone
 from tests.pytorch.programs import assert_same
 
 PROGRAMS: dict[str, tuple[Any, Any]] = {
@@ -86,7 +85,7 @@ print([str(w.message)[:17] for w in caught])
 
 
 def test_torch_warns_once() -> None:
-    done = subprocess.run([sys.executable, "-c", ONCE], capture_output=True, text=True, timeout=300, check=False)
+    done = run_alone(ONCE)
     assert done.stdout == "['The use of `x.T` ']\n", done.stderr
 
 
