@@ -45,6 +45,9 @@ export CXX
 # A warning of the compiler stops the builds made here.
 export STATOR_WERROR := 1
 
+# The tests start many processes, which import what was compiled before, also where the environment has it off.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Says what runs, how long it took and what came of it; its output goes to build/NAME.log. V=1: all of it is shown.
 STEP := "$(PYTHON)" tools/step
 export V
