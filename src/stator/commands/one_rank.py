@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
 import sys
 import threading
@@ -24,6 +25,7 @@ def _main() -> int:
         return refused
     from stator.pytorch.ranks import session  # torch has been imported by now, if there is one
 
+    atexit.register(session.leave)  # before the script registers what it has to do, and so after that is done
     over = threading.Event()
     beginning = threading.Thread(target=_begin, args=(session, over), daemon=True)
     beginning.start()

@@ -59,6 +59,34 @@ def test_ranks_that_agree(script: str) -> None:
     assert done.stdout.count("tensor([4., 4., 4.])") == 2 and done.stdout.endswith("2 ranks agree\n")
 
 
+LEFT = """
+import atexit, sys
+import torch, torch.distributed as dist
+
+dist.init_process_group("gloo")
+x = torch.ones(3)
+dist.all_reduce(x)
+
+class Last:
+    def __init__(self):
+        self.has_group, self.out = dist.is_initialized, sys.stdout
+
+    def __del__(self):
+        print("group while Python ends:", self.has_group(), file=self.out, flush=True)
+
+sys.last = Last()
+atexit.register(lambda: print("group at exit:", dist.is_initialized()))
+"""
+
+
+def test_a_group_that_the_script_leaves_is_ended(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(LEFT)
+    done = ranks(str(path), "ends")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("group at exit: True") == done.stdout.count("group while Python ends: False") == 2
+
+
 def test_a_rank_that_dies(script: str) -> None:
     done = ranks("--nproc", "2", script, "dies")
     assert done.returncode == 1 and "rank 1: ended by SIGKILL" in done.stdout, done.stdout + done.stderr

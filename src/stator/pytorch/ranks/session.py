@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Host
     from stator.report.events import Broke
 
-__all__ = ["Session", "current", "finish"]
+__all__ = ["Session", "begin", "current", "finish", "known", "leave"]
 
 #: seconds that a graph without collectives waits for ranks that compile nothing
 _MOMENT = 2.0
@@ -306,6 +306,18 @@ def finish() -> None:
     """The program ends: raises `RankDivergenceError` if another rank still waits for this one."""
     while _sessions:
         _sessions.pop().finish()
+
+
+def leave() -> None:
+    """The last that the process does: end the process group, which torch asks of programs and many leave to the exit.
+
+    Gloo's threads may hold tensors a while after a collective is over. One that lets go of them while Python is ending
+    aborts the process; ending the group waits for the threads, and for collectives that no other rank has come to.
+    """
+    if dist.is_initialized():
+        ending = threading.Thread(target=dist.destroy_process_group, daemon=True)
+        ending.start()
+        ending.join(_END)
 
 
 def _at_exit() -> None:
