@@ -19,7 +19,9 @@ from torch.distributed.tensor import (
     distribute_tensor,
     init_device_mesh,
 )
-from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+from torch.distributed.tensor.experimental import implicit_replication
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, loss_parallel, parallelize_module
+from torch.distributed.tensor.parallel import loss as losses
 
 import stator
 from tests.pytorch.programs import assert_same
@@ -261,3 +263,77 @@ def test_the_inside_of_a_result_is_part_of_the_graph(mesh: Any) -> None:
         placements, inner, same, of = compiled(given)
         assert placements == (Shard(0),) and same and of is mesh
         torch.testing.assert_close(inner, torch.full((rows, 3), 4.0))
+
+
+def outcome(function: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return whole(function(*args))
+    except RuntimeError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_what_handles_operations_is_guarded(mesh: Any, backend: str, first: bool) -> None:
+    """Contexts of torch's change it. What was compiled inside of one is not used outside, nor the other way round."""
+
+    def add(x: Any, y: Any) -> Any:
+        return (x + y).sin()
+
+    compiled = stator.compile(add, backend=backend)
+    for n in (2, 3, 5):
+        x, y = distribute_tensor(torch.randn(n, 2), mesh, [Shard(0)]), torch.randn(n, 2)
+        for inside in (first, not first):
+            if inside:
+                with implicit_replication():
+                    assert torch.equal(outcome(compiled, x, y), outcome(add, x, y))
+            else:
+                assert "mixed torch.Tensor and DTensor" in outcome(compiled, x, y)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_table_of_handlers_is_guarded(mesh: Any, backend: str) -> None:
+    """Losses that are computed in parallel take plain targets."""
+    compiled = stator.compile(nn.functional.cross_entropy, backend=backend)
+    for n in (4, 5, 6):
+        x, target = distribute_tensor(torch.randn(n, 6), mesh, [Shard(1)]), torch.arange(n)
+        assert "mixed torch.Tensor and DTensor" in outcome(compiled, x, target)
+        x.requires_grad_()
+        gradients = []
+        for function in (nn.functional.cross_entropy, compiled):
+            with loss_parallel():
+                function(x, target).backward()
+            gradients.append(whole(x.grad).clone())
+            x.grad = None
+        torch.testing.assert_close(*gradients)
+        assert "mixed torch.Tensor and DTensor" in outcome(compiled, x.detach(), target)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_handlers_that_the_program_sets_are_called(mesh: Any, backend: str, monkeypatch: Any) -> None:
+    """The table is changed when the graph has run: what it is for is no operation of that graph."""
+    softmax = torch.ops.aten._log_softmax.default
+    handler = losses.customized_loss_ops[softmax]
+    calls: list[Any] = []
+
+    def counting(*args: Any) -> Any:
+        calls.append(args[0])
+        return handler(*args)
+
+    monkeypatch.setitem(losses.customized_loss_ops, softmax, counting)
+
+    def f(x: Any, target: Any) -> Any:
+        y = x * 2
+        with loss_parallel():
+            return nn.functional.cross_entropy(y, target)
+
+    compiled = stator.compile(f, backend=backend)
+    for n in (4, 5, 6):
+        x = distribute_tensor(torch.randn(n, 6), mesh, [Shard(1)])
+        target = distribute_tensor(torch.arange(n), mesh, [Replicate()])
+        calls.clear()
+        found = whole(compiled(x, target))
+        # A backend that takes the tensors apart calls handlers while it compiles.
+        assert len(calls) >= 1 or backend != "eager"
+        torch.testing.assert_close(found, whole(f(x, target)))
+    assert any("has been changed by the program" in record.reason for record in stator.stats().breaks)

@@ -452,6 +452,12 @@ LATER = {
         "what a graph makes distributed tensors by",
         public="torch.distributed.tensor.DTensor.from_local",
     ),
+    "tensor_dispatcher": Name(
+        "torch.distributed.tensor.DTensor._op_dispatcher",
+        OBJECT,
+        "what handles operations on distributed tensors",
+        has=("_custom_op_handlers", "_allow_implicit_replication"),
+    ),
     "c10d": Name(
         "torch._C._distributed_c10d",
         MODULE,
@@ -689,6 +695,22 @@ def checkpoint_impl() -> Any:
     """What runs a function that `checkpoint(…)` has decorated; None up to torch 2.13, which knows no such decorator."""
     module: Any = sys.modules["torch.utils.checkpoint"]
     return getattr(module, "_checkpoint_impl", None)
+
+
+def distributed_tensor() -> Any:
+    """The class of distributed tensors; None as long as nobody has imported it."""
+    return getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
+
+
+def tensor_handlers(dispatcher: Any) -> dict[Any, Any]:
+    """The table of functions that handle some operations on distributed tensors."""
+    handlers: dict[Any, Any] = dispatcher._custom_op_handlers
+    return handlers
+
+
+def replicates_implicitly(dispatcher: Any) -> bool:
+    """Whether plain tensors may be operands beside distributed ones."""
+    return bool(dispatcher._allow_implicit_replication)
 
 
 def compile_lock() -> Any:

@@ -12,6 +12,7 @@ from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.operator_facts import BY_NUMBER, UNCHECKED, of_library
 from stator.pytorch.fake.outcome import SequenceResult, TensorResult
 from stator.pytorch.objects.resizing import Resizes
+from stator.pytorch.state.tensor_handlers import rely_on_handlers
 from stator.pytorch.tensors.opaque import make_opaque
 from stator.pytorch.tensors.reader import COMPRESSED
 from stator.pytorch.tensors.tensor import tensors_among
@@ -40,8 +41,10 @@ def unchecked(call: Call) -> bool:
 def refuse_read(recorder: Recorder, call: Call) -> None:
     """An operation that must be given the numbers it reads, as a backend drops what it checks of others.
 
-    Or one whose result has as many elements as there are in a sparse tensor: fake tensors do not know how many.
+    Or one whose result has as many elements as there are in a sparse tensor: fake tensors do not know how many. Or one
+    on distributed tensors, if the program has changed what handles it.
     """
+    rely_on_handlers(recorder, call)
     name = getattr(call.function, "__name__", "")
     if name in _PARTS and any(map(is_sparse, tensors_among(call.operands))):
         raise _refusal(call, "the size of its result is the number of elements, which sparse fake tensors do not have")

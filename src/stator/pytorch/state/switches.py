@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["ATTENTION", "SWITCHES", "Calls", "Switch", "answers", "install", "rely_on_attention"]
+__all__ = ["ATTENTION", "HANDLERS", "SWITCHES", "Calls", "Switch", "answers", "install", "rely_on_attention"]
 
 #: what is read of each, and what sets it
 _NAMES = {
@@ -113,7 +113,18 @@ def _of_autograd() -> dict[str, Switch]:
     }
 
 
+def _handling() -> object:
+    """How operations on distributed tensors are handled; None as long as there are none."""
+    if internals.distributed_tensor() is None:
+        return None
+    dispatcher = internals.tensor_dispatcher
+    return internals.replicates_implicitly(dispatcher), frozenset(internals.tensor_handlers(dispatcher).items())
+
+
+#: how operations on distributed tensors are handled, which no trace changes (see `tensor_handlers`)
+HANDLERS = "handlers of distributed tensors"
 SWITCHES = {**_pairs(), **_precision(), **_of_autograd()}
+SWITCHES[HANDLERS] = Switch((), (), _handling, lambda to: [])
 #: those that say which kernels attention may take
 ATTENTION = tuple(name for name in SWITCHES if "sdp" in name)
 
