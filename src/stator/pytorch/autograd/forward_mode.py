@@ -13,7 +13,6 @@ from torch.autograd import forward_ad
 
 from stator import errors
 from stator._core import CodePolicy, set_code_policy
-from stator.pytorch import internals
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.state.within_graph import WithinGraph
@@ -24,7 +23,6 @@ from stator.space.protocol import NONE, register
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import Function
     from stator.space.interfaces import Trace
     from stator.space.space import Space
@@ -46,15 +44,11 @@ def _refusal(function: Function) -> Unsupported:
 
 
 def _enter(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    recorder, levels = space.trace.recorder, space.trace.extension(Levels)
-    whole = recorder.nodes.graph is recorder.nodes.whole and not internals.are_transforms_active()
-    if args or kwargs or levels.open is not None or not whole:
+    levels = space.trace.extension(Levels)
+    if args or kwargs or levels.open is not None or not WithinGraph.may_be_entered(space.trace):
         raise _refusal(forward_ad.enter_dual_level)
-    level = recorder.state.perform(forward_ad.enter_dual_level, [], {})
     levels.open = WithinGraph(space.trace, _broken(forward_ad.enter_dual_level), forward_ad.exit_dual_level)
-    recorder.state.open.append(levels.open)
-    _note(recorder, forward_ad.enter_dual_level)
-    return space.fresh(level)
+    return space.fresh(levels.open.enter(forward_ad.enter_dual_level))
 
 
 def _exit(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -62,16 +56,9 @@ def _exit(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if args or levels.open is None or recorder.state.open[-1] is not levels.open or not _of_level(space, kwargs):
         raise _refusal(forward_ad.exit_dual_level)
     recorder.fakes.replay()  # what was recorded in the level is run in it
-    recorder.state.perform(forward_ad.exit_dual_level, [], {})
-    recorder.state.open.pop()
+    levels.open.leave()
     levels.open = None
-    _note(recorder, forward_ad.exit_dual_level)
     return NONE
-
-
-def _note(recorder: Recorder, function: Function) -> None:
-    recorder.state.add_node(function, ())
-    recorder.trace.mutation_count += 1
 
 
 def _of_level(space: Space, kwargs: dict[str, Value]) -> bool:

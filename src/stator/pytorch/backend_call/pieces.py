@@ -68,17 +68,17 @@ def _with_attributes(whole: torch.fx.GraphModule, graph: torch.fx.Graph) -> torc
 def may_be_cut(recorder: Recorder, gm: torch.fx.GraphModule) -> bool:
     """Whether the graph can be cut wherever it calls what must stand between pieces (see `saved_on_cpu`)."""
     nodes = _calls_of(gm)
-    between = list(filter(saved_on_cpu.is_boundary, nodes))
-    return not between or all(map(Cuts(recorder, nodes), map(nodes.index, between)))
+    between = _between(nodes)
+    return not between or all(map(Cuts(recorder, nodes), between))
 
 
 def pieces_of(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue]) -> list[Piece | torch.fx.Node]:
     """The pieces in which the graph is handed over, and calls between them; none: it is handed over whole."""
     buckets = buckets_of(recorder)
     nodes = _calls_of(gm)
-    calls = [at for at, node in enumerate(nodes) if saved_on_cpu.is_boundary(node)]
+    between = _between(nodes)
     cuts = bounds(buckets, nodes, inputs, Cuts(recorder, nodes)) if buckets else []
-    begins = sorted({0, *cuts, *calls, *(at + 1 for at in calls), len(nodes)})
+    begins = sorted({0, *cuts, *between, *(at + 1 for at in between), len(nodes)})
     parts = [nodes[begin:end] for begin, end in itertools.pairwise(begins)]
     if len(parts) < 2:
         return []
@@ -87,6 +87,11 @@ def pieces_of(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedV
 
 def _calls_of(gm: torch.fx.GraphModule) -> list[torch.fx.Node]:
     return [node for node in gm.graph.nodes if node.op not in ("placeholder", "output")]
+
+
+def _between(nodes: list[torch.fx.Node]) -> list[int]:
+    """The positions of the calls that stand between pieces."""
+    return [at for at, node in enumerate(nodes) if saved_on_cpu.is_boundary(node)]
 
 
 def compiled_in_pieces(

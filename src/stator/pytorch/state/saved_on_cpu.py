@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import torch.fx
 
     from stator.errors import Break
-    from stator.pytorch.types import Args, Function
     from stator.space.space import Space
 
 __all__ = ["SavedOnCPU", "count", "end", "end_beyond", "is_boundary", "options_of", "set_hooks"]
@@ -36,7 +35,7 @@ _HOOKS: list[Any] = [_MADE.pack_hook, _MADE.unpack_hook]
 
 
 class _Set(threading.local):
-    """How many hooks graphs have set on this thread, and not ended."""
+    """How many hooks graphs and their traces have set on this thread, and not ended."""
 
     count = 0
 
@@ -105,26 +104,16 @@ def set_hooks(space: Space, options: tuple[bool, str], refusal: Break) -> bool:
 
     They are set while tracing too, where none is called: torch refuses transforms, say, where there are any.
     """
-    recorder = space.trace.recorder
-    if recorder.nodes.graph is not recorder.nodes.whole or internals.are_transforms_active():
+    if not SavedOnCPU.may_be_entered(space.trace):
         return False
-    recorder.state.perform(save_on_cpu(*options).__enter__, [], {})
-    recorder.state.open.append(SavedOnCPU(space.trace, refusal, internals.pop_saved_tensors_hooks))
-    _note(space, enter_save_on_cpu, options)
+    SavedOnCPU(space.trace, refusal, exit_save_on_cpu).enter(enter_save_on_cpu, options)
     return True
 
 
 def end(space: Space) -> bool:
     """The program ends the hooks set last; False where it did not set them."""
-    recorder = space.trace.recorder
-    if not recorder.state.open or not isinstance(recorder.state.open[-1], SavedOnCPU):
+    entered = space.trace.recorder.state.open
+    if not entered or not isinstance(entered[-1], SavedOnCPU):
         return False
-    recorder.state.open.pop()
-    recorder.state.perform(internals.pop_saved_tensors_hooks, [], {})
-    _note(space, exit_save_on_cpu, ())
+    entered[-1].leave()
     return True
-
-
-def _note(space: Space, function: Function, args: Args) -> None:
-    space.trace.recorder.state.add_node(function, args)
-    space.trace.mutation_count += 1
