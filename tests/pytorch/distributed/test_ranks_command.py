@@ -72,10 +72,13 @@ class Last:
         self.has_group, self.out = dist.is_initialized, sys.stdout
 
     def __del__(self):
-        print("group while Python ends:", self.has_group(), file=self.out, flush=True)
+        self.out.write(f"group while Python ends: {self.has_group()}\\n")
+        self.out.flush()
 
+# Each line is one write: both ranks print to one pipe, and with PYTHONUNBUFFERED `print` writes a line in pieces,
+# between which the other rank's can come.
 sys.last = Last()
-atexit.register(lambda: print("group at exit:", dist.is_initialized()))
+atexit.register(lambda: sys.stdout.write(f"group at exit: {dist.is_initialized()}\\n"))
 """
 
 
