@@ -1,6 +1,8 @@
 """compile() calls of one code with equal settings share the entries that fit; their limits stay their own."""
 
 import functools
+import gc
+import weakref
 
 import pytest
 import torch
@@ -8,6 +10,7 @@ from torch import nn
 
 import stator
 from stator.backends.registry import register_backend
+from stator.compiler import kept
 from stator.testing import CompileCounter
 
 BACKENDS = ["eager", "aot_eager"]
@@ -202,6 +205,74 @@ def test_a_function_compiled_in_a_loop():
         kept.append(stator.compile(lambda x, scale=scale: x * scale, backend="eager"))
         assert kept[-1](torch.ones(1)).item() == n
     assert graphs() == 1
+
+
+AGAIN = {
+    "function": lambda backend: stator.compile(double, backend=backend),
+    "lambda": lambda backend: stator.compile(lambda x: x * 2, backend=backend),
+    "module": lambda backend: stator.compile(Block(0), backend=backend),
+    "in place": lambda backend: in_place(Block(0), backend=backend),
+}
+
+
+@pytest.mark.parametrize("what", AGAIN)
+def test_what_is_compiled_anew_at_each_call_is_traced_once(what):
+    backend = CompileCounter()
+    stator.install()
+    try:
+        for _ in range(5):
+            AGAIN[what](backend)(torch.ones(2, 4))
+            gc.collect(1)
+    finally:
+        stator.uninstall()
+    assert backend.frame_count == 1
+
+
+def region_of_a_lambda(n):
+    call = stator.compile(eval(f"lambda x: x * {n}"), backend="eager")
+    assert call(torch.ones(1)).item() == n
+    return weakref.ref(call._stator_region)
+
+
+def test_so_many_regions_are_kept_past_their_end(monkeypatch):
+    monkeypatch.setattr(kept, "_MOST", 3)
+    regions = [region_of_a_lambda(n) for n in range(9)]
+    gc.collect(1)
+    assert [region() is not None for region in regions] == [False] * 6 + [True] * 3
+
+
+def test_a_region_past_its_end_is_kept_till_the_next_full_collection():
+    regions = [region_of_a_lambda(n) for n in range(3)]
+    gc.collect(1)
+    assert all(region() is not None for region in regions)
+    gc.collect()
+    assert all(region() is None for region in regions)
+
+
+def test_a_reset_lets_go_of_regions_past_their_end(monkeypatch):
+    monkeypatch.setattr(kept, "_FULL", 3)  # there is no such collection
+    regions = [region_of_a_lambda(n) for n in range(3)]
+    gc.collect()
+    assert all(region() is not None for region in regions)
+    stator.reset()
+    gc.collect()
+    assert all(region() is None for region in regions)
+
+
+def trained_tensors():
+    model, scale = Block(0), torch.ones(4)
+    call = stator.compile(lambda x: model(x) * scale, backend="eager")
+    call(torch.ones(2, 4)).sum().backward()
+    return [weakref.ref(tensor) for tensor in (*model.parameters(), scale)]
+
+
+def test_tensors_go_with_what_compile_gave():
+    gc.collect()
+    gc.disable()
+    try:
+        assert all(tensor() is None for tensor in trained_tensors())
+    finally:
+        gc.enable()
 
 
 def test_what_differs_is_traced_again():

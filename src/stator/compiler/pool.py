@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.bytecode.by_code import ByCode
 from stator.bytecode.continuation import unvaried
+from stator.compiler import kept
 
 if TYPE_CHECKING:
     from stator._core import Entry
@@ -46,6 +47,11 @@ class Pool:
         """One more compile region is of this kind."""
         self._regions.add(compile_region)
 
+    def keep(self, compile_region: CompileRegion) -> None:
+        """Others may use an entry of the compile region, when what compile() gave has gone too."""
+        if not self.isolated:
+            kept.keep(compile_region)
+
     def state_of(self, code: CodeType) -> dict[object, Any]:
         """What earlier traces of this code left for the next (which sizes vary …)."""
         return self._states.of(unvaried(code), lambda code: {})
@@ -64,6 +70,7 @@ class Pool:
         for other in list(self._regions):
             for entry in reversed(other.region.entries(code)):
                 if entry not in tried and fits(entry, function, args, config):
+                    self.keep(other)
                     return entry
                 tried.add(entry)
         return None
@@ -91,7 +98,8 @@ def pool_of(
 
 
 def forget_all() -> None:
-    """Forget what the traces of all compile regions have learnt."""
+    """Forget what the traces of all compile regions have learnt, and those whose compile() call has ended."""
+    kept.forget()
     for pool in list(_POOLS.values()):
         pool.forget()
 

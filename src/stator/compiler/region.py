@@ -238,6 +238,8 @@ class CompileRegion:
         self._compiled.keep(code, True)
         entry.program.strict = self.own_config.strict
         self.region.add(code, entry)
+        if entry.target is not None:
+            self.pool.keep(self)
 
     def give_up(
         self, code: CodeType, why: str | Break, guards: list[Guard], stack: tuple[FrameSummary, ...] = ()

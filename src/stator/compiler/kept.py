@@ -1,0 +1,43 @@
+"""Compile regions that are kept for others when what `compile()` gave has gone, till the next full collection.
+
+    for x in batches:
+        stator.compile(lambda x: model(x))(x)  # one trace: the lambda goes with its round, its entries don't
+
+Entries hold what their guards and their residual programs name: functions, classes, globals. A program that has gone
+must be able to take those with it, so the regions are let go when Python begins a full collection (`gc.collect()`, or
+its own accord): what nothing else holds then is collected as if nobody had kept it.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from stator.compiler.region import CompileRegion
+
+#: so many at most, for programs that collect nothing: those used longest ago go first
+_MOST = 256
+_FULL = 2
+
+_KEPT: dict[CompileRegion, None] = {}
+
+
+def keep(compile_region: CompileRegion) -> None:
+    """The compile region has an entry that others may use."""
+    if _let_go not in gc.callbacks:
+        gc.callbacks.append(_let_go)
+    _KEPT.pop(compile_region, None)
+    _KEPT[compile_region] = None
+    if len(_KEPT) > _MOST:
+        _KEPT.pop(next(iter(_KEPT)), None)
+
+
+def forget() -> None:
+    """Keep none any longer."""
+    _KEPT.clear()
+
+
+def _let_go(phase: Literal["start", "stop"], info: dict[str, int]) -> None:
+    if phase == "start" and info["generation"] == _FULL:
+        forget()
