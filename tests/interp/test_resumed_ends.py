@@ -146,6 +146,38 @@ def eats(x, log, held):
     return y
 
 
+def held_by_the_caller(x, log, make):
+    held = make(log)
+    y = uses(x * same(1), log, held)
+    log.append("back")
+    held = None
+    log.append("after")
+    return y
+
+
+def held_in_a_cell_of_the_callers(x, log, make):
+    held = make(log)
+
+    def let_go():
+        nonlocal held
+        held = None
+
+    y = uses(x * same(1), log, held, let_go)
+    log.append("after")
+    return y
+
+
+def uses(x, log, held, done=None):
+    y = x * held.scale
+    for i in range(3):
+        if done is not None:
+            done()
+        log.append("used")
+        y = y * same(i + 1)
+    log.append("ended")
+    return y
+
+
 def in_a_traceback(x, log, make):
     try:
         fails(x, log, make)
@@ -222,6 +254,8 @@ PROGRAMS = (
     in_a_frame_that_ends,
     in_a_caller,
     handed_on,
+    held_by_the_caller,
+    held_in_a_cell_of_the_callers,
     in_a_traceback,
     in_a_generator,
     in_a_cell,

@@ -72,6 +72,13 @@ def in_pairs(x, layers):
     return x
 
 
+def nested(x, layers):
+    for layer in layers:
+        for _ in range(3):
+            x = layer(x)
+    return x
+
+
 def over_a_range(x, layers):
     for _ in range(len(layers)):
         x = x + 1
@@ -185,6 +192,7 @@ FORMS = {
     counted: 3,
     with_the_count: 3,
     in_pairs: 3,
+    nested: 4,
     over_a_range: 3,
     with_the_number: 3,
     while_it_is_less: 2,

@@ -27,6 +27,7 @@ from stator.bytecode.continuation import (
 from stator.bytecode.decode import decode
 from stator.bytecode.liveness import live_names
 from stator.guards.source import ItemSource, LocalSource
+from stator.interp.frame import host_behind
 from stator.interp.handling import ExcInfo, Lasti
 from stator.interp.policy import give_up_on
 from stator.models.functions.cell import CellValue
@@ -137,7 +138,23 @@ def _held(writer: Writer, frame: Frame) -> set[str]:
         kept |= {n for n, v in frame.locals.items() if v.source is None and v is not NULL}
     if not is_continuation(frame.trace.root.code):
         return kept  # the frame that is traced keeps its arguments itself
-    return kept | {n for n, v in frame.locals.items() if _from_arguments(v.source) and not _timeless(v)}
+    arguments = {n: v for n, v in frame.locals.items() if _from_arguments(v.source) and not _timeless(v)}
+    return kept | {n for n, v in arguments.items() if not _held_by_caller(frame, v)}
+
+
+def _held_by_caller(frame: Frame, value: Value) -> bool:
+    """Whether a frame that waits for this one has the object in a variable of its own.
+
+        for layer in layers:
+            x = layer(x)  # `self` in layer.forward()
+    """
+    host = host_behind(frame.space, value)
+    caller = frame.parent
+    while caller is not None:
+        if any(v is not NULL and host_behind(frame.space, v) is host for v in caller.locals.values()):
+            return True
+        caller = caller.parent
+    return False
 
 
 def _may_be_filled(cls: type) -> bool:
