@@ -1,4 +1,4 @@
-"""How many graphs loops cost: breaks in loops, generation, inputs whose sizes vary, schedulers; Stator beside torch.
+"""How many graphs loops cost: breaks in loops, generation, sizes that vary, schedulers, branches; Stator beside torch.
 
     python benchmarks/loops.py                    every case, both tracers
     python benchmarks/loops.py --only while nano  the cases with these words in their names
@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from early_exits import PROGRAMS, tokens
 from torch import Tensor, nn
 from torch.optim import SGD, lr_scheduler
 
@@ -374,6 +375,16 @@ def scheduled(name: str) -> Case:
     return run
 
 
+def branches(program: Callable[[Tensor], Any], sizes: tuple[int, ...] = (4, 7, 2, 4, 7, 2)) -> Case:
+    """A program that branches on what is in its tensors."""
+
+    def run(compile: Compile, _: int) -> list[Any]:
+        compiled = compile(program)
+        return [compiled(*tokens(size)) for size in sizes]
+
+    return run
+
+
 LOOPS = (over_modules, over_a_list, enumerated, zipped, counted, while_less, while_indexed, while_counting_down)
 LOOPS += (comprehension, comprehension_of_numbers, recursion, nested, nested_while, steps_of_adaption)
 
@@ -388,6 +399,7 @@ CASES: dict[str, tuple[Case, tuple[int, ...]]] = {
     "last batch smaller": (last_batch, (5,)),
     **{f"size: {name}": (by_a_size(function), (20,)) for name, function in SIZED.items()},
     **{f"scheduler: {name}": (scheduled(name), (60,)) for name in SCHEDULERS},
+    **{f"branch: {name}": (branches(program), (6,)) for name, (program, _) in PROGRAMS.items()},
 }
 
 

@@ -145,8 +145,8 @@ def _held(writer: Writer, frame: Frame) -> set[str]:
 def _held_by_caller(frame: Frame, value: Value) -> bool:
     """Whether a frame that waits for this one has the object in a variable of its own.
 
-        for layer in layers:
-            x = layer(x)  # `self` in layer.forward()
+    for layer in layers:
+        x = layer(x)  # `self` in layer.forward()
     """
     host = host_behind(frame.space, value)
     caller = frame.parent
