@@ -109,3 +109,20 @@ def test_a_finalizer_may_compile():
         kept = [[] for _ in range(10_000)]  # more than a young collection waits for
     assert answers == [2]
     assert kept
+
+
+def test_what_is_called_at_full_collections_is_nobody_of_the_programs():
+    done = []
+    collector.before_full(lambda: done.append(gc.callbacks[:]))
+    try:
+        assert not collector.is_watched()
+        gc.collect(1)
+        assert not done
+        collector.collect_unseen()
+        assert len(done) == 1
+        gc.callbacks.append(lambda phase, info: done.append(phase))
+        assert collector.is_watched()
+        collector.collect_unseen()
+        assert len(done) == 2 and len(gc.callbacks) == 2
+    finally:
+        collector._before_full.pop()

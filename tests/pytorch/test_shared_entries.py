@@ -11,6 +11,7 @@ from torch import nn
 import stator
 from stator.backends.registry import register_backend
 from stator.compiler import kept
+from stator.host import collector
 from stator.testing import CompileCounter
 
 BACKENDS = ["eager", "aot_eager"]
@@ -250,7 +251,7 @@ def test_a_region_past_its_end_is_kept_till_the_next_full_collection():
 
 
 def test_a_reset_lets_go_of_regions_past_their_end(monkeypatch):
-    monkeypatch.setattr(kept, "_FULL", 3)  # there is no such collection
+    monkeypatch.setattr(collector, "_FULL", 3)  # there is no such collection
     regions = [region_of_a_lambda(n) for n in range(3)]
     gc.collect()
     assert all(region() is not None for region in regions)

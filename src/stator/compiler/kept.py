@@ -10,23 +10,22 @@ its own accord): what nothing else holds then is collected as if nobody had kept
 
 from __future__ import annotations
 
-import gc
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from stator.host import collector
 
 if TYPE_CHECKING:
     from stator.compiler.region import CompileRegion
 
 #: so many at most, for programs that collect nothing: those used longest ago go first
 _MOST = 256
-_FULL = 2
 
 _KEPT: dict[CompileRegion, None] = {}
 
 
 def keep(compile_region: CompileRegion) -> None:
     """The compile region has an entry that others may use."""
-    if _let_go not in gc.callbacks:
-        gc.callbacks.append(_let_go)
+    collector.before_full(forget)
     _KEPT.pop(compile_region, None)
     _KEPT[compile_region] = None
     if len(_KEPT) > _MOST:
@@ -36,8 +35,3 @@ def keep(compile_region: CompileRegion) -> None:
 def forget() -> None:
     """Keep none any longer."""
     _KEPT.clear()
-
-
-def _let_go(phase: Literal["start", "stop"], info: dict[str, int]) -> None:
-    if phase == "start" and info["generation"] == _FULL:
-        forget()

@@ -9,9 +9,13 @@ from __future__ import annotations
 import contextlib
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Literal
 
-__all__ = ["paused", "running"]
+__all__ = ["before_full", "collect_unseen", "is_watched", "paused", "running"]
+
+_FULL = 2
+_before_full: list[Callable[[], object]] = []
 
 _lock = threading.Lock()
 _depth = 0
@@ -67,3 +71,30 @@ def _collect_young() -> None:
     most_young, most_middle, _ = gc.get_threshold()
     if young > most_young > 0:
         gc.collect(1 if middle > most_middle else 0)
+
+
+def before_full(action: Callable[[], object]) -> None:
+    """Have something done whenever Python begins a full collection, of its own accord too."""
+    if action not in _before_full:
+        _before_full.append(action)
+    if _tell not in gc.callbacks:  # the program may have emptied the list
+        gc.callbacks.append(_tell)
+
+
+def is_watched() -> bool:
+    """Whether somebody other than Stator is called at collections."""
+    return any(callback is not _tell for callback in gc.callbacks)
+
+
+def collect_unseen() -> None:
+    """A full collection that nobody but Stator is told of."""
+    callbacks = gc.callbacks[:]
+    gc.callbacks[:] = [callback for callback in callbacks if callback is _tell]
+    gc.collect()
+    gc.callbacks[:] = callbacks
+
+
+def _tell(phase: Literal["start", "stop"], info: dict[str, int]) -> None:
+    if phase == "start" and info["generation"] == _FULL:
+        for action in _before_full:
+            action()

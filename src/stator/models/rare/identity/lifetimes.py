@@ -8,6 +8,7 @@ import sys
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
+from stator.host import collector
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import bool_value
@@ -49,14 +50,19 @@ class Collected(Value):
         raise Unsupported(errors.LifetimeObserved("the result of gc.collect"))
 
 
-def _reports_nothing(collector: Host) -> bool:
-    return not collector.get_debug()
+def _reports_nothing(module: Host) -> bool:
+    return not module.get_debug()
+
+
+def _nobody_watches(module: Host) -> bool:
+    return not collector.is_watched()
 
 
 def _check_unobserved(space: Space) -> None:
     """That a collection calls nothing of the program's, and keeps nothing for it: as long as it does not."""
-    if space.truth(space.existing(gc.callbacks)):
+    if not _nobody_watches(gc):
         raise Unsupported(errors.LifetimeObserved("gc.collect, which calls gc.callbacks"))
+    space.trace.guard(Predicate((ConstSource(gc, "gc"),), _nobody_watches, "no gc.callbacks of the program"))
     if not _reports_nothing(gc):
         raise Unsupported(errors.LifetimeObserved("gc.collect with gc.set_debug"))
     space.trace.guard(Predicate((ConstSource(gc, "gc"),), _reports_nothing, "no gc.set_debug"))
@@ -64,17 +70,9 @@ def _check_unobserved(space: Space) -> None:
 
 def _collect_first() -> None:
     """The prologue of an entry whose program collects."""
-    if gc.callbacks or gc.get_debug():
+    if collector.is_watched() or gc.get_debug():
         return  # who looks on shall see the program's own collections only; the guards fail
     gc.collect()
-
-
-def _collect_unseen() -> None:
-    """Collect as when there were no callbacks yet."""
-    callbacks = gc.callbacks[:]
-    gc.callbacks.clear()
-    gc.collect()
-    gc.callbacks[:] = callbacks
 
 
 @builtin(gc.collect)
@@ -93,7 +91,7 @@ def collect(space: Space, generation: Value = _OLDEST) -> Value:
     if _COLLECTED not in trace.done_first:
         raise DoFirst(_COLLECTED, gc.collect)
     trace.finalizers.prologue = _collect_first
-    trace.defer(_collect_unseen, [])
+    trace.defer(collector.collect_unseen, [])
     gc.collect()
     return Collected()
 
