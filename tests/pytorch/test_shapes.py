@@ -718,6 +718,27 @@ def test_code_that_is_met_when_sizes_vary_already_is_compiled_once(backend: str)
     assert graphs == [2, 4, 6, 6, 6]
 
 
+def breaks_before_all_operations(x: torch.Tensor) -> torch.Tensor:
+    if x.shape[0] > 5:
+        stator.graph_break()
+    return x.exp().sum()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_code_behind_a_break_before_all_operations_is_compiled_once(backend: str) -> None:
+    compiled = stator.compile(breaks_before_all_operations, backend=backend)
+    graphs = []
+    for size in (4, 6, 8, 10):
+        gradients = []
+        for run in (breaks_before_all_operations, compiled):
+            x = torch.linspace(0, 1, size, requires_grad=True)
+            run(x).backward()
+            gradients.append(x.grad)
+        torch.testing.assert_close(*gradients)
+        graphs.append(stator.stats().graphs)
+    assert graphs == [1, 2, 2, 2]
+
+
 def in_two_places(x: torch.Tensor) -> torch.Tensor:
     for y in (x.sum(1), x):
         stator.graph_break()

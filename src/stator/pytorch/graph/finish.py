@@ -52,6 +52,7 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     last.args = ((*nodes, *unread),)
     kept = (node for node in graph.nodes if node not in effects.state_nodes)
     if not outputs and not any(node in effects.keep or node in effects.fallible for node in kept):
+        recorder.shapes.note_sizes([])
         return None
     settle_grad_mode(recorder)
     inputs = members_last(recorder.nodes.inputs.take_used(recorder.shapes.binders))

@@ -228,9 +228,12 @@ class Shapes:
         return value
 
     def note_sizes(self, values: Sequence[Value]) -> None:
-        """What the sizes of these tensors are in this call that are symbols: other code may meet them first in it."""
+        """What the sizes of these tensors, and of those looked at, are in this call that are symbols: other code may
+        meet them first in it."""
         metas = [tensor.meta for tensor in tensors_among(values)] if self.begun else []
-        sizes = [size for meta in metas if meta is not None for size in meta.shape if is_symbol(size)]
+        shapes = [meta.shape for meta in metas if meta is not None]
+        shapes += [fake.shape for fake, _, context in self._tracked if context is not None]
+        sizes = [size for shape in shapes for size in shape if is_symbol(size)]
         dynamism.note_sizes(self.recorder.trace, {hint for hint in map(hint_of, sizes) if type(hint) is int})
 
     def box(self, source: Source, number: float) -> TensorValue:
