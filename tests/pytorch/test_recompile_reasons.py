@@ -303,3 +303,58 @@ def test_loops(loop: Callable[..., Any]) -> None:
     found = stator.stats().recompile_log
     assert tuple(record.reason for record in found) == LOOPS[loop]
     assert all(record.line.startswith(f"{__file__}:") for record in found)
+
+
+class Outer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        return self.inner(x, scale) + 1
+
+
+class Scaled(nn.Module):
+    def forward(self, x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        torch._dynamo.graph_break()
+        return x.sum() * scale
+
+
+class Inner(Scaled):
+    def forward(self, x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        return super().forward(x, scale) * 2
+
+
+def test_variables_of_frames_that_call_super_are_called_by_their_names() -> None:
+    compiled = stator.compile(Outer(), backend="eager")
+    compiled(torch.ones(4), torch.ones(3))
+    compiled(torch.ones(4), torch.ones(3, requires_grad=True))
+    told = [record.reason for record in stator.stats().recompile_log]
+    assert told == ["`scale` requires gradients"]
+
+
+@stator.disable
+def shifted(x: torch.Tensor) -> torch.Tensor:
+    return x + 1
+
+
+def test_sizes_of_what_has_no_name_come_with_no_advice_to_mark_it() -> None:
+    compiled = stator.compile(lambda x: shifted(x) * 2, backend="eager")
+    compiled(torch.ones(4))
+    compiled(torch.ones(5))
+    record = stator.stats().recompile_log[-1]
+    assert (record.reason, record.hint) == ("size 0 of the result of the call was 4, is 5", "")
+
+
+def test_a_long_condition_is_told_by_what_it_is_about() -> None:
+    def pick(x: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        seen = ids.flatten()
+        for _ in range(12):
+            seen = (seen + 1).clamp(0, 90)
+        return x + 1 if (seen > 60).any() else x - 1
+
+    compiled = stator.compile(pick, backend="eager")
+    compiled(torch.ones(2), torch.arange(3))
+    compiled(torch.ones(2), torch.arange(3) + 60)
+    assert reason().reason == "no longer: what was found of `ids`"
+    assert reason().line.endswith(f":{pick.__code__.co_firstlineno + 4}")

@@ -226,11 +226,20 @@ def goes_on_with(code: CodeType) -> CodeType:
 def waiting_codes(code: CodeType, args: Sequence[Any]) -> Iterator[CodeType]:
     """The code of a frame, and of those inside that it goes on with (mode "call"), given its arguments."""
     yield code
-    while ".callable" in code.co_varnames[: len(args)]:
-        at = code.co_varnames.index(".callable")
+    while ".callable" in (names := parameters(code) or ()):
+        at = names.index(".callable")
         function, args = args[at : at + 2]
         code = function.__code__
         yield code
+
+
+def parameters(code: CodeType) -> tuple[str, ...] | None:
+    """What the parameters of a continuation are; None for any other code.
+
+    Their names say another where the frame uses `super()`, which wants the original's first one in the first slot.
+    """
+    origin = _origins.find(code)
+    return None if origin is None else tuple(_parameters(origin.place))
 
 
 def raises(code: CodeType) -> bool:

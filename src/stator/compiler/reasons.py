@@ -6,8 +6,9 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
 from stator._core import Entry
+from stator.bytecode.continuation import parameters
 from stator.guards.base import Change, name_and_place
-from stator.guards.naming import FORWARDERS, Called, names_of
+from stator.guards.naming import FORWARDERS, PARAMETERS, Called, names_of
 from stator.guards.source import CallInputs, ItemSource
 from stator.report.stats import RecompileRecord
 from stator.space.host_types import Host
@@ -39,10 +40,10 @@ def remedy_for(entry: Entry, function: Host, args: list[Host]) -> str:
 
 def _continued(called: Called, call: CallInputs) -> Called | None:
     """A frame that goes on with a call of another that goes on (`bytecode.continuation`, mode "call")."""
-    variables = called.code.co_varnames
-    if ".callable" not in variables[: len(called.args)]:
+    names = parameters(called.code) or ()
+    if ".callable" not in names:
         return None
-    at = variables.index(".callable")
+    at = names.index(".callable")
     function, args = (call.get(source) for source in called.args[at : at + 2])
     if type(function) is not FunctionType or type(args) is not tuple:
         return None
@@ -51,3 +52,4 @@ def _continued(called: Called, call: CallInputs) -> Called | None:
 
 
 FORWARDERS.append(_continued)
+PARAMETERS.append(parameters)

@@ -447,6 +447,10 @@ class TensorMatch(_OneSource[TensorSpec]):
         return f"{self.source.expr()} is {self.expected}"
 
 
+#: characters of a condition that a reason quotes
+_LONGEST = 160
+
+
 class Predicate(Guard):
     """``fn`` of the objects at the sources is true; an exception means no."""
 
@@ -467,7 +471,11 @@ class Predicate(Guard):
         told = [
             f"{names.quoted(s)} is {show(obj)}" for s, obj in zip(self.sources, objects, strict=True) if _is_plain(obj)
         ]
-        what = f"no longer: {names.within(self.text, self.sources)}"
+        text = names.within(self.text, self.sources)
+        if len(text) > _LONGEST:
+            # A condition on tensors' contents is written with all operations that lead to it.
+            text = f"what was found of {', '.join(dict.fromkeys(map(names.quoted, self.sources)))}"
+        what = f"no longer: {text}"
         return Change(f"{what} ({', '.join(told)})" if told else what)
 
     def lower(self) -> tuple[int, object]:

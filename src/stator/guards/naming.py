@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
@@ -22,7 +22,28 @@ from .source import (
     TypeAttrSource,
 )
 
-__all__ = ["CONTENTS", "FORWARDERS", "PLAIN", "STEPS", "Called", "Names", "names_of"]
+__all__ = [
+    "CONTENTS",
+    "FORWARDERS",
+    "PARAMETERS",
+    "PLAIN",
+    "STEPS",
+    "Called",
+    "Names",
+    "is_expression",
+    "names_of",
+    "quoted",
+]
+
+
+def is_expression(name: str) -> bool:
+    """Whether a source's name is one that the program could write; "the result of the call" is none."""
+    return not name.startswith("the ")
+
+
+def quoted(name: str) -> str:
+    """A source's name in a sentence: in backticks, if it is an expression."""
+    return f"`{name}`" if is_expression(name) else name
 
 
 class Called(NamedTuple):
@@ -35,6 +56,8 @@ class Called(NamedTuple):
 
 #: asked about a call whose code only passes its arguments on: what it calls
 FORWARDERS: list[Callable[[Called, CallInputs], Called | None]] = []
+#: asked what the parameters of a code object are, where that is not their names
+PARAMETERS: list[Callable[[CodeType], Sequence[str] | None]] = []
 #: asked how a program writes a step, given what it calls other sources; None where the step's own text will do
 STEPS: list[Callable[[Source, Callable[[Source], str]], str | None]] = []
 #: asked about a container, by its path in the program: whose it is and what it holds, where the program sees only those
@@ -76,8 +99,7 @@ class Names:
 
     def quoted(self, source: Source) -> str:
         """The path in backticks, if it is an expression."""
-        text = self.of(source)
-        return text if text.startswith("the ") else f"`{text}`"
+        return quoted(self.of(source))
 
     def contents(self, source: Source) -> tuple[str, str] | None:
         """Whose the container is and what it holds, if the program sees only those: `self.layers[0]`, forward hook."""
@@ -166,7 +188,7 @@ PLAIN = Names()
 def names_of(code: CodeType, call: CallInputs) -> Names:
     """What the sources of a call of this code are called."""
     called = Called(code, tuple(LocalSource(i, code.co_varnames[i]) for i in range(len(call.args))))
-    parameters: dict[Source, str] = {source: source.name for source in called.args}  # type: ignore[attr-defined]
+    parameters = dict[Source, str](zip(called.args, _own_names(code) or code.co_varnames, strict=False))
     while (inner := next((inner for ask in FORWARDERS if (inner := ask(called, call))), None)) is not None:
         called = inner
         parameters.update(zip(inner.args, _positional(inner), strict=False))
@@ -176,11 +198,15 @@ def names_of(code: CodeType, call: CallInputs) -> Names:
 def _positional(called: Called) -> list[str]:
     """What a function calls its positional arguments."""
     code = called.code
-    names = list(code.co_varnames[: code.co_argcount])
+    names = list(_own_names(code) or code.co_varnames[: code.co_argcount])
     if code.co_flags & _STAR_ARGS:
         rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
         names += [f"{rest}[{i}]" for i in range(len(called.args) - len(names))]
     return names
+
+
+def _own_names(code: CodeType) -> Sequence[str] | None:
+    return next((names for ask in PARAMETERS if (names := ask(code)) is not None), None)
 
 
 _STAR_ARGS = 0x04

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from .naming import is_expression, quoted
+
 __all__ = ["KEY_WORDS", "Dim", "TensorFacts", "TensorSpec", "marked_dims"]
 
 #: a size or stride that is expected, or None for any
@@ -61,40 +63,41 @@ class TensorSpec:
     def difference(self, tensor: object, name: str = "it") -> tuple[str, ...] | None:
         """The first thing in which the object is not as expected, and what to do about it, with the two values where
         there are two; None if there is no difference: the fields of a `Change`."""
+        told = quoted(name)
         if type(tensor) is not self.cls:
             now = repr(tensor) if tensor is None else f"a {type(tensor).__qualname__}"
-            return f"`{name}` was a {self.cls.__qualname__}, is {now}", "", f"a {self.cls.__qualname__}", now
+            return f"{told} was a {self.cls.__qualname__}, is {now}", "", f"a {self.cls.__qualname__}", now
         assert self.read is not None
         facts = self.read(tensor)
         for what in ("dtype", "device", "layout"):
             now, was = getattr(facts, what), getattr(self, what)
             if now != was:
                 return (
-                    f"the {what} of `{name}` was {was}, is {now}",
-                    f"convert `{name}` before the call to share one graph",
+                    f"the {what} of {told} was {was}, is {now}",
+                    f"convert {told} before the call to share one graph",
                     str(was),
                     str(now),
                 )
         if facts.requires_grad != self.requires_grad:
-            text = f"`{name}` {'requires' if facts.requires_grad else 'no longer requires'} gradients"
-            return text, f"detach `{name}` where no gradients are wanted"
+            text = f"{told} {'requires' if facts.requires_grad else 'no longer requires'} gradients"
+            return text, f"detach {told} where no gradients are wanted"
         if facts.keys != self.keys:
-            return f"`{name}` was {_kind(self.keys, facts.keys)}, is {_kind(facts.keys, self.keys)}", ""
+            return f"{told} was {_kind(self.keys, facts.keys)}, is {_kind(facts.keys, self.keys)}", ""
         if not _match(facts.sizes, self.sizes):
             return _size_change(name, self.sizes, facts.sizes)
         marked = {dim for dim in marked_dims(tensor) if self.sizes[dim] is not None} - self.fixed
         if marked:
-            told = " and ".join(f"size {dim} of `{name}`" for dim in sorted(marked))
-            return f"{told} is marked as dynamic", f"mark `{name}` before the first call"
+            text = " and ".join(f"size {dim} of {told}" for dim in sorted(marked))
+            return f"{text} is marked as dynamic", f"mark {told} before the first call"
         if self.strides is not None and not _match(facts.strides, self.strides):
             return (
-                f"the strides of `{name}` were {_dims(self.strides)}, are {facts.strides}",
-                f"pass `{name}.contiguous()` to share one graph",
+                f"the strides of {told} were {_dims(self.strides)}, are {facts.strides}",
+                f"pass `{name}.contiguous()` to share one graph" if is_expression(name) else "",
                 _dims(self.strides),
                 str(facts.strides),
             )
         if facts.extra != self.extra:
-            return f"`{name}` was {_words(self.extra)}, is {_words(facts.extra)}", ""
+            return f"{told} was {_words(self.extra)}, is {_words(facts.extra)}", ""
         return None
 
     def __str__(self) -> str:
@@ -117,12 +120,12 @@ def _match(dims: tuple[int, ...] | None, expected: tuple[Dim, ...]) -> bool:
 def _size_change(name: str, was: tuple[Dim, ...], now: tuple[int, ...]) -> tuple[str, ...]:
     shapes = (_dims(was), str(now))
     if len(was) != len(now):
-        return f"the number of dimensions of `{name}` was {len(was)}, is {len(now)}", "", *shapes
+        return f"the number of dimensions of {quoted(name)} was {len(was)}, is {len(now)}", "", *shapes
     dims = [dim for dim, size in enumerate(was) if size not in (None, now[dim])]
-    changes = [f"size {dim} of `{name}` was {was[dim]}, is {now[dim]}" for dim in dims]
+    changes = [f"size {dim} of {quoted(name)} was {was[dim]}, is {now[dim]}" for dim in dims]
     given = dims[0] if len(dims) == 1 else dims
     advice = f"stator.mark_dynamic({name}, {given}) before the first call makes one graph for all sizes"
-    return "; ".join(changes), advice, *shapes
+    return "; ".join(changes), advice if is_expression(name) else "", *shapes
 
 
 def _kind(keys: int, other: int) -> str:
