@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 
 import stator
-from tests.pytorch.distributed import training
+from tests.pytorch.distributed import pipelines, training
 from tests.pytorch.distributed.programs import FUNCTIONAL, IN_PLACE, PROGRAMS
 
 SIZES = (4, 6, 10)
@@ -108,3 +108,19 @@ def around(way: str) -> None:
         for _ in range(2):
             model(torch.zeros(2, 8, dtype=torch.int64)).sum().backward()
     assert stator.stats().graphs == 1 and not stator.stats().breaks
+
+
+def pipelined(schedule: str, *backends: str) -> None:
+    """Stages that are compiled train as others do, each in one graph."""
+    expected = pipelines.train(schedule, lambda module: module)
+    for backend in backends:
+        stator.reset()
+        _same(pipelines.train(schedule, partial(stator.compile, backend=backend, fullgraph=True)), expected)  # noqa: B023
+        # A rank's two stages have one graph, or two where autograd does not follow the input of the first.
+        assert 1 <= stator.stats().graphs <= len(pipelines.SCHEDULES[schedule][0])
+
+
+def pipelined_twice(schedule: str, *backends: str) -> None:
+    """Gradients of inputs come before those of weights: what a backward graph needs is kept."""
+    with torch._functorch.config.patch(donated_buffer=False):
+        pipelined(schedule, *backends)
