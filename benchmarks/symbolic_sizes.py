@@ -1,4 +1,4 @@
-"""What tracing with symbolic sizes costs beside tracing with numbers: attention blocks in the manner of three models.
+"""What tracing with symbolic sizes costs beside tracing with numbers: attention blocks in the manner of four models.
 
     python benchmarks/symbolic_sizes.py                     4 and 12 blocks of each
     python benchmarks/symbolic_sizes.py --only bert --blocks 4 --profile dynamic
@@ -28,7 +28,7 @@ from torch import Tensor, nn
 
 import stator
 
-WIDTH, HEADS = 64, 4
+WIDTH, HEADS, WINDOW = 64, 4, 4
 
 
 class Norm(nn.Module):
@@ -112,6 +112,33 @@ class ViT(nn.Module):
         return x + self.mlp(self.after(x))
 
 
+class Swin(nn.Module):
+    """Attention within windows of an image, shifted by half of one, with a bias for each place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before, self.after = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.qkv, self.o = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.bias = nn.Parameter(torch.zeros(HEADS, WINDOW**2, WINDOW**2))
+        self.mlp = nn.Sequential(nn.Linear(WIDTH, 2 * WIDTH), nn.GELU(), nn.Linear(2 * WIDTH, WIDTH))
+
+    def attend(self, x: Tensor) -> Tensor:
+        batch, height, width, _ = x.shape
+        x = x.view(batch, height // WINDOW, WINDOW, width // WINDOW, WINDOW, WIDTH)
+        x = x.permute(0, 1, 3, 2, 4, 5).reshape(-1, WINDOW**2, WIDTH)
+        q, k, v = self.qkv(x).reshape(x.shape[0], WINDOW**2, 3, HEADS, -1).permute(2, 0, 3, 1, 4).unbind(0)
+        scores = (q @ k.transpose(-2, -1) * (WIDTH // HEADS) ** -0.5 + self.bias).softmax(-1)
+        x = self.o((scores @ v).transpose(1, 2).reshape(x.shape[0], WINDOW**2, WIDTH))
+        x = x.view(batch, height // WINDOW, width // WINDOW, WINDOW, WINDOW, WIDTH)
+        return x.permute(0, 1, 3, 2, 4, 5).reshape(batch, height, width, WIDTH)
+
+    def forward(self, x: Tensor) -> Tensor:
+        shift = WINDOW // 2
+        y = torch.roll(self.before(x), (-shift, -shift), (1, 2))
+        x = x + torch.roll(self.attend(y), (shift, shift), (1, 2))
+        return x + self.mlp(self.after(x))
+
+
 class Model(nn.Module):
     """Blocks, one after the other."""
 
@@ -129,10 +156,12 @@ def inputs(block: type[nn.Module], batch: int, length: int) -> tuple[Tensor, ...
     x = torch.randn(batch, length, WIDTH)
     if block is Llama:
         return x, torch.randn(length, WIDTH // HEADS), torch.randn(length, WIDTH // HEADS)
+    if block is Swin:
+        return (torch.randn(batch, length, 2 * length, WIDTH),)
     return (x, torch.zeros(batch, 1, 1, length)) if block is Bert else (x,)
 
 
-BLOCKS: dict[str, type[nn.Module]] = {"llama": Llama, "bert": Bert, "vit": ViT}
+BLOCKS: dict[str, type[nn.Module]] = {"llama": Llama, "bert": Bert, "vit": ViT, "swin": Swin}
 
 
 def compiled(model: nn.Module, before: tuple[Tensor, ...] = (), **options: Any) -> Callable[..., Any]:

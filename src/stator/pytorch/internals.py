@@ -293,6 +293,9 @@ _FUNCTIONS = {
     "sym_sqrt": Name("torch._sym_sqrt", FUNCTION, "the root of a symbolic size", takes=1),
     "assume": Name("torch._check", FUNCTION, "a bound of a symbolic size", takes=1),
     "assert_async": Name("torch._assert_async", FUNCTION, "a condition that a tensor holds"),
+    "unsafe_view": Name(
+        "torch.ops.aten._unsafe_view.default", FUNCTION, "how `reshape` has a copy's sizes", has=("_schema",)
+    ),
     "assert_async_op": Name("torch.ops.aten._assert_async", FUNCTION, "the same, as an operator", has=("default",)),
     "assert_async_msg": Name("torch.ops.aten._assert_async.msg", FUNCTION, "the same with a message", has=("_schema",)),
     "assert_scalar": Name(

@@ -96,7 +96,7 @@ def _as_fake(mode: internals.FakeTensorMode, made: object, device: torch.device)
 
 @functools.cache
 def _is_plain(func: Operator) -> bool:
-    """Whether the kernel of an operator tells as much as the mode (tests/pytorch/fake/test_direct.py compares them)."""
+    """Whether the kernel of an operator tells as much as the mode (tests/pytorch/test_direct.py compares them)."""
     if not isinstance(func, internals.OpOverload) or func.namespace != "aten" or torch.Tag.inplace_view in func.tags:
         return False
     if looks_at_numbers(func) or internals.has_kernel(func.name(), "CompositeImplicitAutograd"):

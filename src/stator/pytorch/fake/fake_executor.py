@@ -14,6 +14,7 @@ from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.fake.outcome import versions_of
 from stator.pytorch.fake.python_kernels import agree, as_numbers, possible_values
 from stator.pytorch.fake.quiet import casts_not_kept, warnings_of_torch
+from stator.pytorch.fake.views import REPLACED
 from stator.pytorch.fake.watcher import OpObservation, Watcher
 from stator.space.value import Unsupported
 
@@ -144,6 +145,8 @@ class FakeExecutor:
             name = getattr(function, "__name__", str(function))
             raise Unsupported(errors.UnsupportedTensorOperation(name, "fake tensors cannot be quantised"))
         observed = OpObservation()
+        if self.shape_env is not None:
+            function = REPLACED.get(function, function)
         try:
             with self.mode, Watcher(observed, self.on_wrapper), casts_not_kept(), warnings_of_torch(observed.warned):
                 observed.result = function(*args, **kwargs)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.pytorch import internals
+from stator.pytorch.fake import views
 from stator.pytorch.fake.apart import apart
 from stator.pytorch.fake.direct import empty, run_directly
 from stator.pytorch.fake.failure import made_fake
@@ -116,7 +117,9 @@ class FakeMode(Mode, internals.FakeTensorMode):
             if rule is None:
                 raise NotImplementedError(f"there is no rule for fake tensors in {func.name()}")
             return rule(self, *args, **(kwargs or {}))
-        made = run_directly(self, func, args, kwargs or {})
+        made = views.view(self, func, args)
+        if made is None:
+            made = run_directly(self, func, args, kwargs or {})
         return self.dispatch(func, types, args, kwargs or {}) if made is NotImplemented else made
 
     def of(self, tensor: torch.Tensor, **symbolic: object) -> Fake:
