@@ -43,6 +43,7 @@ EXCEPTIONS = {
     "models/rare/stdlib/io_.py: BytesFile": _OWN,
     "pytorch/state/generators.py: GeneratorValue.now": "wraps what it reads: the tensor of the state",
     "pytorch/distributed/meshes.py: _slice": "of a mesh that is guarded to be this one",
+    "pytorch/distributed/groups.py: _backend": "wraps what it reads: what moves a group's tensors",
     "pytorch/graph/refusals.py: _is_compressed": "what is so breaks; a compiled graph takes it all the same",
     "pytorch/composed/nested.py: Existing.perform": "what TensorMatch tells of a tensor that is not dense",
     "pytorch/composed/sparse.py: part": "what TensorMatch tells of a tensor that is not dense",

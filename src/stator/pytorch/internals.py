@@ -465,7 +465,7 @@ LATER = {
         "torch._C._distributed_c10d",
         MODULE,
         "process groups, and the options of their collectives",
-        has=("AllreduceOptions", "ProcessGroup", "Work"),
+        has=("AllreduceOptions", "Backend", "ProcessGroup", "Work"),
         public="torch.distributed",
     ),
     "group_of_name": Name("torch._C._distributed_c10d._resolve_process_group", FUNCTION, "groups by their names"),

@@ -25,7 +25,7 @@ _PARTS = {
     "functions": ("autograd_function", "instances"),
     "autograd": ("checkpoint", "engine", "forward_mode", "handles", "hooks"),
     "composed": ("masked", "nested", "quantized", "sparse"),
-    "distributed": ("awaited", "calls", "collectives", "functional", "groups", "meshes", "options", "work"),
+    "distributed": ("awaited", "calls", "collectives", "functional", "groups", "meshes", "messages", "options", "work"),
     "fake": ("data_readers",),
     "higher_order": ("branches", "functorch", "higher_order", "triton_kernels", "vmap"),
     "modules": ("module_hooks", "naming", "optim", "recurrent", "scripted"),

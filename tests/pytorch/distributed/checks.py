@@ -10,7 +10,7 @@ import torch.distributed as dist
 
 import stator
 from tests.pytorch.distributed import pipelines, training
-from tests.pytorch.distributed.programs import FUNCTIONAL, IN_PLACE, PROGRAMS
+from tests.pytorch.distributed.programs import BETWEEN_TWO, FUNCTIONAL, IN_PLACE, LEFT_BY_NAME, PROGRAMS
 
 SIZES = (4, 6, 10)
 
@@ -48,7 +48,7 @@ def _same(got: list[Any], expected: list[Any]) -> None:
 def captured(name: str, *backends: str) -> None:
     """One graph, and what eager execution gives, forward and backward."""
     program = PROGRAMS[name]
-    differentiable = name in IN_PLACE or name in FUNCTIONAL
+    differentiable = name in {**IN_PLACE, **BETWEEN_TWO, **FUNCTIONAL}
     for gradients in (False, True) if differentiable else (False,):
         expected = [_run(program, _input(rows), gradients) for rows in SIZES]
         # AOTAutograd makes other graphs without gradients; elsewhere the pass with them is the longer one.
@@ -57,6 +57,21 @@ def captured(name: str, *backends: str) -> None:
             compiled = stator.compile(program, backend=backend, fullgraph=True)
             for rows, wanted in zip(SIZES, expected, strict=True):
                 _same(_run(compiled, _input(rows), gradients), wanted)
+
+
+def left(name: str, *backends: str) -> None:
+    """What eager execution gives, with a break that says why; also where the other rank does not compile."""
+    program, why = LEFT_BY_NAME[name]
+    expected = [_run(program, _input(rows), True) for rows in SIZES]
+    for backend in backends:
+        for alone in (False, True):
+            stator.reset()
+            plain = alone and dist.get_rank() == 0
+            compiled = program if plain else stator.compile(program, backend=backend)
+            for rows, wanted in zip(SIZES, expected, strict=True):
+                _same(_run(compiled, _input(rows), True), wanted)
+            if name != "a_message_of_anyone" or dist.get_rank() == 0:
+                assert plain or any(why in found.reason for found in stator.stats().breaks), stator.stats().breaks
 
 
 def mixed(name: str) -> None:

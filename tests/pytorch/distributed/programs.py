@@ -10,6 +10,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 from torch.distributed.device_mesh import init_device_mesh
+from torch.utils.checkpoint import checkpoint
 
 Program = Callable[[Any], Any]
 
@@ -197,6 +198,62 @@ def waited_in_another_order(x: Any) -> Any:
     return made.sum() * z
 
 
+# -- between two ranks -------------------------------------------------------------------------------------------------
+
+
+def sent_and_received(x: Any) -> Any:
+    """One rank sends first: else both would wait."""
+    y, z, other = x * 2, torch.empty_like(x), 1 - dist.get_rank()
+    if other:
+        dist.send(y, other)
+        assert dist.recv(z, other) == other
+    else:
+        dist.recv(z, other)
+        dist.send(y, other)
+    return z - x
+
+
+def sent_side_by_side(x: Any) -> Any:
+    y, z, other = x * 2, torch.empty_like(x), 1 - dist.get_rank()
+    first, second = dist.isend(y, other), dist.irecv(z, other)
+    w = x.sin()
+    for work in first, second:
+        assert work.wait()
+    return z * w + y
+
+
+def sent_in_order(x: Any) -> Any:
+    """Nothing but their order tells messages of one tag apart, and nobody reads the first."""
+    made, other = x.new_empty(3, *x.shape), 1 - dist.get_rank()
+    sent = [dist.isend(x.detach() + i, other, tag=i // 2) for i in range(3)]
+    received = [dist.irecv(made[i], other, tag=i // 2) for i in (2, 0, 1)]
+    _wait_for([*received, *sent])
+    return made[1] - made[2] * x
+
+
+def ring(x: Any) -> Any:
+    """What one rank has goes round, as keys and values do in attention over a sequence in parts."""
+    rank, own, total = dist.get_rank(), x.detach() * 2, x * 0
+    for _ in range(2):
+        coming = torch.empty_like(own)
+        ops = [dist.P2POp(dist.isend, own, 1 - rank), dist.P2POp(dist.irecv, coming, 1 - rank)]
+        works = dist.batch_isend_irecv(ops)
+        total = total + (x @ own.T).softmax(-1) @ own
+        _wait_for(works)
+        own = coming
+    return total
+
+
+def only_sent(x: Any) -> Any:
+    """A rank reads nothing of what the other waits for."""
+    z = torch.zeros(3)
+    if dist.get_rank():
+        dist.send(x.detach().sum(0), 0)
+    else:
+        dist.recv(z, 1)
+    return x + 1
+
+
 # -- functional -------------------------------------------------------------------------------------------------------
 
 
@@ -304,6 +361,65 @@ def in_a_function(x: Any) -> Any:
     return Reduced.apply(x * 2) * x
 
 
+# -- left to Python ---------------------------------------------------------------------------------------------------
+
+
+def _exchanged(x: Any) -> Any:
+    made, other = torch.empty_like(x), 1 - dist.get_rank()
+    work = dist.isend(x * 2, other)
+    dist.recv(made, other)
+    work.wait()
+    return made
+
+
+def a_message_before_a_collective(x: Any) -> Any:
+    """Nothing but their order in the program lets them meet those of the other rank."""
+    y = _exchanged(x) + x
+    dist.all_reduce(y)
+    return y * 2
+
+
+def a_message_behind_a_collective(x: Any) -> Any:
+    y = functional.all_reduce(x * 2, "sum", dist.group.WORLD)
+    return _exchanged(y.detach()) + x
+
+
+class Exchanged(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return _exchanged(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return _exchanged(gradient)
+
+
+def a_message_in_a_function(x: Any) -> Any:
+    return Exchanged.apply(x * 2) * x
+
+
+def a_message_in_a_checkpoint(x: Any) -> Any:
+    """The backward pass sends it again."""
+    return checkpoint(lambda y: _exchanged(y.detach()) * y.sin(), x * 2, use_reentrant=False)
+
+
+def a_message_of_anyone(x: Any) -> Any:
+    made, rank = torch.empty_like(x), dist.get_rank()
+    if rank:
+        dist.send(x * 2, 0)
+    return made.copy_(x) if rank else x + dist.recv(made)
+
+
+def a_message_that_is_forgotten(x: Any) -> Any:
+    made, other = torch.empty_like(x), 1 - dist.get_rank()
+    KEPT.append(dist.isend(x.detach(), other))
+    dist.recv(made, other)
+    return made + x
+
+
+#: what nobody waits for
+KEPT: list[Any] = []
+
 #: with gradients or without
 IN_PLACE: dict[str, Program] = {
     f.__name__: f
@@ -321,6 +437,9 @@ OTHERS: dict[str, Program] = {
         *(reduce_scatter_tensor, all_to_all_split, coalesced, arguments, waited_in_another_order),
     )
 }
+BETWEEN_TWO: dict[str, Program] = {
+    f.__name__: f for f in (sent_and_received, sent_side_by_side, sent_in_order, ring, only_sent)
+}
 FUNCTIONAL: dict[str, Program] = {
     f.__name__: f
     for f in (
@@ -329,4 +448,14 @@ FUNCTIONAL: dict[str, Program] = {
         *(functional_coalesced, functional_handle),
     )
 }
-PROGRAMS = {**IN_PLACE, **OTHERS, **FUNCTIONAL}
+#: program → why it breaks the graph
+LEFT: dict[Program, str] = {
+    a_message_before_a_collective: "are not in one graph",
+    a_message_behind_a_collective: "are not in one graph",
+    a_message_in_a_function: "in the body of an operation",
+    a_message_in_a_checkpoint: "its function acts on",
+    a_message_of_anyone: "recv",
+    a_message_that_is_forgotten: "its handle leaves the graph",
+}
+LEFT_BY_NAME = {program.__name__: (program, why) for program, why in LEFT.items()}
+PROGRAMS = {**IN_PLACE, **OTHERS, **BETWEEN_TWO, **FUNCTIONAL}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.pytorch.distributed.programs import PROGRAMS
+from tests.pytorch.distributed.programs import LEFT_BY_NAME, PROGRAMS
 from tests.pytorch.distributed.ranks import Ranks
 
 
@@ -14,6 +14,11 @@ def test_a_collective_is_an_operation(ranks: Ranks, name: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_ranks_that_run_otherwise_meet(ranks: Ranks, name: str) -> None:
     ranks.check("mixed", name)
+
+
+@pytest.mark.parametrize("name", LEFT_BY_NAME)
+def test_messages_keep_their_place(ranks: Ranks, name: str) -> None:
+    ranks.check("left", name, "eager", "aot_eager")
 
 
 def test_inductor_takes_them(ranks: Ranks) -> None:

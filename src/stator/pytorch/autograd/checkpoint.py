@@ -21,11 +21,14 @@ from stator.pytorch.autograd import checkpoint_policy
 from stator.pytorch.autograd.backward_graph import Witness
 from stator.pytorch.autograd.checkpoint_policy import Policies, policies_of
 from stator.pytorch.autograd.reentrant import run_reentrant, warn_if_lost
+from stator.pytorch.distributed.operators import is_message
 from stator.pytorch.state.saved_hooks import SavedHooks
 from stator.space.protocol import TRUE, register
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import torch.fx
 
     from stator.pytorch.interfaces import Recorder
@@ -84,7 +87,7 @@ def _run(space: Space, args: list[Value], kwargs: dict[str, Value], own: dict[st
             result = run_reentrant(space, args[0], args[1:])
         else:
             result = _run_plain(space, args, kwargs)
-    if torch.is_grad_enabled() and witness.acts:
+    if torch.is_grad_enabled() and (witness.acts or any(is_message(node.target) for node in _since(recorder, last))):
         raise _refusal(_ACTS)
     before.refuse_others(draws=space.known(own.get("preserve_rng_state", TRUE).force()) is True)
     _mark(recorder, last, policies)
@@ -136,13 +139,19 @@ def _policies(space: Space, context_fn: Value | None, reentrant: bool) -> Polici
 def _mark(recorder: Recorder, last: torch.fx.Node, policies: Policies | None) -> None:
     """Ask the backend to recompute what was recorded after a node, or to do what the policy says."""
     region = next(_regions)
-    node, end = last.next, internals.root(recorder.nodes.graph)
-    while node is not end:
+    for node in _since(recorder, last):
         if node.op != "placeholder" and "recompute" not in node.meta:
             operation = recorder.nodes.operations.get(node)
             policy = None if policies is None or operation is None else policies.of(operation)
             node.meta["recompute"] = policy or library.CheckpointPolicy.PREFER_RECOMPUTE
             node.meta["ac_graph_id"] = region
+
+
+def _since(recorder: Recorder, last: torch.fx.Node) -> Iterator[torch.fx.Node]:
+    """What was recorded after a node."""
+    node, end = last.next, internals.root(recorder.nodes.graph)
+    while node is not end:
+        yield node
         node = node.next
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function
     from stator.space.space import Space
 
-__all__ = ["install"]
+__all__ = ["begun_by", "install"]
 
 
 def _collective(name: str, recipe: Function) -> Handler:
@@ -36,7 +36,7 @@ def _collective(name: str, recipe: Function) -> Handler:
             raise Unsupported(errors.CollectiveCall(own_name, "it is called without options"))
         if not options.default("timeout"):
             raise Unsupported(errors.CollectiveCall(own_name, "it has a timeout of its own"))
-        called, step = _begun(space, own_name)
+        called, step = begun_by(space, own_name)
         with left_whole(None, partial(left_to_python, called)):
             writes = space.call(space.existing(recipe), given, {})
         work = WorkValue(called, writes, step)
@@ -47,7 +47,7 @@ def _collective(name: str, recipe: Function) -> Handler:
     return handler
 
 
-def _begun(space: Space, name: str) -> tuple[str, int]:
+def begun_by(space: Space, name: str) -> tuple[str, int]:
     """What the program has called to begin the collective, and at which instruction."""
     frame, step = space.trace.frame, space.trace.steps
     while frame.parent is not None and is_left_whole(frame.code):

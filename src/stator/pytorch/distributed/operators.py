@@ -11,6 +11,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.fx
 
 from stator.pytorch import internals
 from stator.pytorch.own_operators import define
@@ -18,9 +19,9 @@ from stator.pytorch.own_operators import define
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stator.pytorch.types import Operator
+    from stator.pytorch.types import Host, Operator
 
-__all__ = ["operator"]
+__all__ = ["MESSAGES", "is_message", "operator"]
 
 _NAMESPACE = "stator_c10d"
 _Tensors = list[torch.Tensor]
@@ -72,6 +73,31 @@ def _scatter(tensors: _Tensors, like: torch.Tensor, root: int, group: str) -> to
     return made
 
 
+def _send(tensor: torch.Tensor, after: _Tensors, peer: int, tag: int, group: str) -> torch.Tensor:
+    made = tensor.clone()
+    _begun([made], internals.group_of_name(group).send([made], peer, tag))
+    return made
+
+
+def _recv(like: torch.Tensor, after: _Tensors, peer: int, tag: int, group: str) -> torch.Tensor:
+    made = torch.empty_like(like)
+    _begun([made], internals.group_of_name(group).recv([made], peer, tag))
+    return made
+
+
+def _sent(begun: torch.Tensor, after: _Tensors) -> torch.Tensor:
+    internals.collective_operators.wait_tensor(begun)
+    return begun.new_empty(0)
+
+
+def _arrived(begun: torch.Tensor, after: _Tensors) -> torch.Tensor:
+    return internals.collective_operators.wait_tensor(begun).clone()
+
+
+def _nothing(tensor: torch.Tensor, *args: object) -> torch.Tensor:
+    return tensor.new_empty(0)
+
+
 def _copy(tensor: torch.Tensor, *args: object) -> torch.Tensor:
     return torch.empty_like(tensor)
 
@@ -88,13 +114,26 @@ def _second(tensors: _Tensors, like: torch.Tensor, *args: object) -> torch.Tenso
     return torch.empty_like(like)
 
 
+#: messages between two ranks. `after` is what was begun or waited for before: they are performed in the order of the
+#: program, by whatever performs an operation after those whose results it uses
+MESSAGES = ("send", "recv", "sent", "arrived")
+_MESSAGE = "(Tensor {}, Tensor[] after, int peer, int tag, str group_name) -> Tensor"
 #: name → the rest of its schema, what it does, and what it returns
 _OPERATORS: dict[str, tuple[str, Callable[..., Any], Callable[..., Any]]] = {
+    "arrived": ("(Tensor begun, Tensor[] after) -> Tensor", _arrived, _copy),
     "gather": ("(Tensor input, int size, int root, str group_name) -> Tensor[]", _gather, _all_or_one),
+    "recv": (_MESSAGE.format("like"), _recv, _copy),
     "reduce": ("(Tensor input, str reduce_op, int root, str group_name) -> Tensor", _reduce, _copy),
     "reduce_scatter": ("(Tensor[] inputs, str reduce_op, str group_name) -> Tensor", _reduce_scatter, _first),
+    "send": (_MESSAGE.format("input"), _send, _copy),
+    "sent": ("(Tensor begun, Tensor[] after) -> Tensor", _sent, _nothing),
     "scatter": ("(Tensor[] inputs, Tensor like, int root, str group_name) -> Tensor", _scatter, _second),
 }
+
+
+def is_message(function: Host) -> bool:
+    """Whether it is an operator of a message between two ranks."""
+    return getattr(function, "namespace", "") == _NAMESPACE and function.__name__.partition(".")[0] in MESSAGES
 
 
 @functools.cache
@@ -103,4 +142,5 @@ def operator(name: str) -> Operator:
     if name not in _OPERATORS:
         internals.functional_collectives  # noqa: B018 (it says what the operators return)
         return getattr(internals.collective_operators, name).default
-    return define(name, *_OPERATORS[name], _NAMESPACE)
+    made = define(name, *_OPERATORS[name], _NAMESPACE)
+    return torch.fx.node.has_side_effect(made) if name in MESSAGES else made

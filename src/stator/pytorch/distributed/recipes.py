@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["METHODS", "backend", "complete", "leave", "operate", "reduction"]
+__all__ = ["METHODS", "arrived", "backend", "complete", "leave", "operate", "recv", "reduction", "send", "sent"]
 
 
 def operate(name: str, *args: Any) -> Any:
@@ -136,6 +136,17 @@ def alltoall(group: Any, outputs: Any, inputs: Any, options: Any) -> Any:
     return [(operate("all_to_all_single", tensor, sizes[0], sizes[1], group.group_name), outputs)]
 
 
+def send(group: Any, tensors: Any, peer: Any, tag: Any, after: Any) -> Any:
+    data = _message(group, tensors)
+    return operate("send", data, after, peer, tag, group.group_name), data
+
+
+def recv(group: Any, tensors: Any, peer: Any, tag: Any, after: Any) -> Any:
+    """What arrives, and where it is to be written."""
+    data = _message(group, tensors)
+    return operate("recv", data, after, peer, tag, group.group_name), data
+
+
 #: method of ProcessGroup → what is traced in its place; those that an older torch has under another name follow
 METHODS = {
     function.__name__: function
@@ -173,6 +184,18 @@ def complete(writes: Any) -> None:
         )
         for target, part in zip(targets, parts, strict=True):
             target.copy_(part if part.shape == target.shape else part.view(target.shape))
+
+
+def sent(begun: Any, target: Any, after: Any) -> Any:
+    """Wait until a message has left."""
+    return operate("sent", begun, after)
+
+
+def arrived(begun: Any, target: Any, after: Any) -> Any:
+    """Wait for a message, and write it."""
+    made = operate("arrived", begun, after)
+    target.copy_(made)
+    return made
 
 
 def _only(tensors: Any) -> Any:
@@ -225,6 +248,14 @@ def _check_gathering(group: Any, tensor: Any) -> None:
     """
     if tensor.device.type != "cpu" and backend(group, tensor.device.type) == "gloo":
         leave("gloo gathers tensors on the CPU only by it")
+
+
+def _message(group: Any, tensors: Any) -> Any:
+    """The memory of what is sent or received."""
+    data = _only(tensors).data
+    if backend(group, data.device.type) != "gloo":
+        leave("messages of gloo alone are operations of a graph")
+    return data
 
 
 def _each(made: Any, targets: Any) -> Any:

@@ -49,7 +49,10 @@ class WorkValue(ObjectValue):
         if not self.waited:
             space.mark_mutated(self)
             self.waited = True
-            space.call(space.existing(recipes.complete), [self.writes], {})
+            self.complete(space)
+
+    def complete(self, space: Space) -> None:
+        space.call(space.existing(recipes.complete), [self.writes], {})
 
     def held(self) -> Iterable[Value]:
         return (self.writes,)

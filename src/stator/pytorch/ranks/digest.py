@@ -13,6 +13,7 @@ import torch.fx
 
 from stator.bytecode.continuation import original_of, unvaried
 from stator.guards.guard import CodeIs
+from stator.pytorch.distributed.operators import MESSAGES
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Collective", "Digest", "Post", "digest_of", "family", "own_place", "place", "remember"]
 
 _NAMESPACES = frozenset({"_c10d_functional", "_c10d_functional_autograd", "stator_c10d"})
+#: between two ranks: one sends what the other receives
+_MESSAGES = frozenset(("stator_c10d", name) for name in MESSAGES)
 #: what each rank gives to these, and gets, may be of other sizes
 _UNEVEN = frozenset({"all_to_all", "gather", "scatter", "permute", "send", "recv"})
 _VARIANTS = re.compile("(_into_tensor|_tensor|_single|_coalesced|_object|_out|_base|_autograd)+$")
@@ -173,7 +176,7 @@ def _parts(node: torch.fx.Node) -> tuple[str, str]:
 
 def _communicates(node: torch.fx.Node) -> bool:
     namespace, name = _parts(node)
-    return namespace in _NAMESPACES and not name.startswith("wait")
+    return namespace in _NAMESPACES and not name.startswith("wait") and (namespace, name) not in _MESSAGES
 
 
 def _collective(node: torch.fx.Node) -> Collective:
