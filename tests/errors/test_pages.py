@@ -30,6 +30,16 @@ def _hooks_as_before():
     sys.set_asyncgen_hooks(*hooks)
 
 
+@pytest.fixture(autouse=True)
+def _no_process_group_left():
+    yield
+    if "torch.distributed" in sys.modules:
+        import torch.distributed as dist
+
+        if dist.is_available() and dist.is_initialized():
+            dist.destroy_process_group()
+
+
 def sections(path):
     """{heading: text} of a page."""
     parts = re.split(r"^## (.*)$", path.read_text(), flags=re.M)
