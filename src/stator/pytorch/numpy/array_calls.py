@@ -17,8 +17,9 @@ import torch
 from stator import errors
 from stator.guards.raw import owner_of
 from stator.pytorch import internals
-from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.fake.metadata import hint_of, is_symbol
 from stator.pytorch.nesting import map_leaves, tensors_in
+from stator.pytorch.shapes.indices import item_at, set_item_at
 from stator.pytorch.tensors.lowering import fill
 from stator.space.value import Unsupported
 from stator.space.warning_trap import collected
@@ -108,6 +109,8 @@ def _function(name: str) -> Function:
         return _OWN[name]
     if not name.startswith(_METHOD):
         return functools.reduce(getattr, name.split("."), ours)
+    if name in _OWN_METHODS:
+        return _OWN_METHODS[name]
     found = vars(ours.ndarray)[name.removeprefix(_METHOD)]
     return found.__get__ if isinstance(found, property) else found
 
@@ -136,7 +139,37 @@ def _in_columns(array: Host, dtype: Host = None) -> Host:
     return internals.numpy.array(array, dtype)
 
 
+def _item(array: Host, index: Host) -> Host:
+    """`array[index]`, in which symbols stay what they are: one graph for all numbers."""
+    if not _is_by_symbols(index):
+        return internals.numpy.ndarray.__getitem__(array, index)
+    return internals.numpy.ndarray(item_at(array.tensor, index))
+
+
+def _set_item(array: Host, index: Host, value: Host) -> None:
+    """`array[index] = value`, likewise."""
+    if not _is_by_symbols(index):
+        internals.numpy.ndarray.__setitem__(array, index, value)
+        return
+    if not isinstance(value, bool | int | float | complex):
+        value = internals.numpy.asarray(value).tensor.to(array.tensor.dtype)
+    set_item_at(array.tensor, index, value)
+
+
+def _is_by_symbols(index: Host) -> bool:
+    """Whether there are symbols among the parts of an index, beside which are numbers and slices only."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return any(map(is_symbol, parts)) and all(
+        is_symbol(part) or part is None or part is ... or type(part) is int or _is_forward(part) for part in parts
+    )
+
+
+def _is_forward(part: Host) -> bool:
+    return isinstance(part, slice) and (part.step is None or (type(part.step) is int and part.step > 0))
+
+
 _OWN: dict[str, Function] = {"pad": _pad, "array": _array, "asarray": _array, "asfortranarray": _in_columns}
+_OWN_METHODS: dict[str, Function] = {"ndarray.__getitem__": _item, "ndarray.__setitem__": _set_item}
 #: functions whose `order` says no more than how the result lies in memory
 _LAID_OUT = frozenset(
     (
