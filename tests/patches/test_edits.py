@@ -83,6 +83,28 @@ def test_what_is_more_than_a_choice_is_left_alone(body: str) -> None:
     assert patched("SB0201", function(body)) is None
 
 
+NUMBERS = [
+    ("return x if n == 1 else y  # here", False),  # it may be handed a number, or a tensor
+    ("return x if len(x) == 1 else y  # here", False),
+    ("n = x.sum().item()\nreturn x if n == 1 else y  # here", True),
+    ("return x if x.sum().item() == 1 else y  # here", True),
+    ("low = x.numel() == 1 and n > 1  # here\nreturn low", False),
+    ("low = x.sum().item() > 1 and n > 1  # here\nreturn low", True),
+]
+
+
+@pytest.mark.parametrize(("body", "offered"), NUMBERS)
+def test_a_number_is_a_tensor_where_it_is_seen_to_be_taken_out_of_one(body: str, offered: bool) -> None:
+    reason = "a condition on a number from Tensor.item depends on the value of a tensor"
+    assert (patched("SB0201", function(body), reason) is not None) is offered
+
+
+def test_no_patch_is_offered_twice() -> None:
+    text = "import torch\n\ndef g(x):\n    return x\n\ndef f(x):\n    return g(x)\n\nc = torch.compile(f)\n"
+    sites = [Site("SB0601", "f.py", line, "size 0 of `x` was 2, is 3") for line in (3, 6)]
+    assert len(offers({"f.py": text}, sites)) == 1
+
+
 def test_without_torch_by_its_name_there_is_nothing_to_write() -> None:
     text = function("return x if x.sum() > 0 else y  # here").replace("import torch", "import torch as t")
     assert patched("SB0201", text) is None

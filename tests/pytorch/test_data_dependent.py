@@ -267,7 +267,11 @@ REASONS: dict[str, tuple[Any, str]] = {
     ),
     "a size": (
         lambda x, y: x + 1 if len((x > 0).nonzero()) == 2 else x,
-        "a condition on a number from Tensor.nonzero depends on the value of a tensor",
+        "a condition on how many elements Tensor.nonzero gives depends on the value of a tensor",
+    ),
+    "a size of what a mask selects": (
+        lambda x, y: x + 1 if len(x[x > 0]) == 2 else x,
+        "a condition on how many elements a mask selects depends on the value of a tensor",
     ),
     "a number": (
         lambda x, y: [x * i for i in range(int(x.max()) + 1)],

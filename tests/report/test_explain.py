@@ -55,6 +55,19 @@ def test_frames_come_in_order_with_their_lines(told):
     assert first.generated.startswith("def scaled(") and 0 < first.trace_seconds < told.seconds
 
 
+def test_frames_of_modules_are_told_by_what_the_program_defines():
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            x = torch.relu(x)
+            stator.graph_break()
+            return x + 1
+
+    first, second = stator.explain(Model())(torch.ones(3)).frames
+    assert [frame.function.rpartition(".<locals>.")[2] for frame in (first, second)] == ["Model.forward"] * 2
+    assert first.file == second.file == __file__
+    assert (first.resumed, second.resumed) == (0, first.line + 2)
+
+
 def test_a_break_has_code_reason_hint_and_the_stack_of_the_program(told):
     (site,) = told.breaks
     assert told.frames[0].brk is site and told.frames[1].brk is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
@@ -13,7 +14,6 @@ from stator.bytecode.continuation import ContinuationError, is_continuation
 from stator.codegen.program import Program
 from stator.codegen.residual import Residual
 from stator.compiler.entry import make_entry
-from stator.compiler.region import LOG
 from stator.controls.breaks import break_is_error
 from stator.host import collector
 from stator.interp.library_calls import is_apart
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 #: resumed frames that call each other: each break resumes them all
 _LONGEST_CHAIN = 50
 _MAX_RESTARTS = 4
+
+_LOG = logging.getLogger("stator")
 
 
 class FrameCompiler:
@@ -134,7 +136,7 @@ class FrameCompiler:
         except errors.StatorError as e:
             if not self.config.suppress_errors or region.fullgraph:
                 raise
-            LOG.warning("%s runs as ordinary Python (suppress_errors): %s", code.co_qualname, e)
+            _LOG.warning("%s runs as ordinary Python (suppress_errors): %s", code.co_qualname, e)
             return self._give_up(trace, f"{type(e).__name__}, which suppress_errors hides")
         except Exception as e:
             # A defect of ours, or too deep a structure: nothing has been executed yet.

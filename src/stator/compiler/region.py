@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 import sys
 import weakref
 from collections.abc import Iterable, Iterator
@@ -32,11 +31,6 @@ if TYPE_CHECKING:
     from stator.errors import Break
     from stator.guards.base import Guard
     from stator.report.stats import RecompileRecord
-
-#: the program's own warnings and what it has put in place of sys.stderr are left alone
-LOG = logging.getLogger("stator")
-if not LOG.handlers:
-    LOG.addHandler(logging.StreamHandler(sys.__stderr__))
 
 #: what a backend was asked for by: the `backend`, `mode` and options of `compile()`
 Asked: TypeAlias = tuple[Host, str | None, dict[str, Host]]
@@ -211,7 +205,7 @@ class CompileRegion:
             raise errors.RecompileLimitError(str(told))
         brk = errors.RecompileLimit(reason.where.partition(" (")[0], limit[1], reason.reason)
         EVENTS.broke(Broke(brk, messages.about(messages.definition(code))[0], tuple(told.stack)))
-        LOG.warning("%s", told)
+        messages.LOG.warning("%s", told)
 
     def _leave(self, codes: Iterable[CodeType]) -> None:
         """Leave frames to Python: what has changed for the outermost has changed for those that it goes on with."""

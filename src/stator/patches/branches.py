@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from stator.patches.conditions import condition, numbers_kept_tensors
+from stator.patches.conditions import condition, is_of_tensors, numbers_kept_tensors
 from stator.patches.source import Edit, Source, names
 
 __all__ = ["CODES", "TITLE", "edits"]
@@ -38,7 +38,7 @@ def edits(source: Source, line: int, reason: str) -> list[Edit] | None:
         while isinstance(node, ast.If) and source.is_elif(node):
             node = source.parents[node]
         branch = _of_values(source, node) if isinstance(node, ast.IfExp) else _of_statements(source, node)
-        if branch is None or _written(source, branch):
+        if branch is None or _written(source, branch) or not is_of_tensors(source, test, reason):
             return None
         numbers = numbers_kept_tensors(source, test)
         edit = source.replace(branch.first, branch.before + branch.value, branch.last)

@@ -6,7 +6,7 @@ import ast
 
 from stator.patches.source import Edit, Source, names
 
-__all__ = ["CODES", "TITLE", "condition", "edits", "numbers_kept_tensors"]
+__all__ = ["CODES", "TITLE", "condition", "edits", "is_of_tensors", "numbers_kept_tensors"]
 
 CODES = ("SB0201",)
 TITLE = "the condition kept a tensor"
@@ -23,9 +23,16 @@ def edits(source: Source, line: int, reason: str) -> list[Edit] | None:
     for node in source.nodes(line, ast.BoolOp):
         kept = source.parents[node]
         if isinstance(kept, ast.Assign | ast.Return):
-            asked = condition(source, node)  # type: ignore[arg-type]
+            asked = condition(source, node) if is_of_tensors(source, node, reason) else None  # type: ignore[arg-type]
             return None if asked is None else [source.replace(node, asked)]
     return None
+
+
+def is_of_tensors(source: Source, test: ast.expr, reason: str) -> bool:
+    """Whether what is asked can be a tensor: no size, and no number of which is not seen how it is taken out."""
+    if not reason.startswith("a condition on "):
+        return True  # a tensor itself was asked
+    return bool(numbers_kept_tensors(source, test)) or any(taken_out(node) is not None for node in ast.walk(test))
 
 
 def condition(source: Source, test: ast.expr) -> str | None:

@@ -14,7 +14,7 @@ KINDS = (branches, conditions, extremes, marks, imports, sizes)
 
 
 def offers(texts: Mapping[str, str], sites: Iterable[Site]) -> list[Patch]:
-    """At most one for each place.
+    """At most one for each place, and none twice.
 
     Args:
         texts: the program's files.
@@ -33,4 +33,4 @@ def offers(texts: Mapping[str, str], sites: Iterable[Site]) -> list[Patch]:
             if made:
                 found.setdefault((site.file, site.line, kind.TITLE), Patch(site, kind.TITLE, tuple(made)))
                 break
-    return list(found.values())
+    return list({(patch.site.file, patch.edits): patch for patch in reversed(found.values())}.values())[::-1]

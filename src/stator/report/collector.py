@@ -131,6 +131,9 @@ class Collector(Listener):
             self._note(opened.pop(), event)
 
     def _note(self, opened: _Opened, event: Compiled) -> None:
+        called = names_of(event.code, CallInputs(event.function, tuple(event.args))).called
+        # What only passes its arguments on, as modules do, is no function of the program's.
+        opened.code = event.code if called is None else called.code
         opened.seconds, opened.backend_seconds = event.seconds, event.backend_seconds
         opened.lines = event.lines or set()
         if event.entry is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from traceback import FrameSummary
 from types import CodeType
 from typing import TYPE_CHECKING
@@ -10,6 +12,7 @@ from stator import errors
 from stator.bytecode.continuation import resume_line
 from stator.errors.message import Message, parted, place
 from stator.guards.base import short_name
+from stator.host.loggers import UnlessConfigured
 from stator.interp.policy import is_users, users_frame
 from stator.report.source_lines import line_at
 from stator.report.stats import STATS, RecompileRecord
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from stator.report.events import Broke
 
 __all__ = [
+    "LOG",
     "about",
     "backend_failed",
     "broke",
@@ -28,6 +32,11 @@ __all__ = [
     "recompiled",
     "resumption",
 ]
+
+LOG = logging.getLogger("stator")
+if not LOG.handlers:
+    # The program's own warnings and what it has put in place of sys.stderr are left alone.
+    LOG.addHandler(UnlessConfigured(sys.__stderr__))
 
 #: how many of the latest changes a message tells
 _MOST_TOLD = 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
-__all__ = ["FIELDS", "SCALARS", "ArrayValue", "CopiedView", "lying_like"]
+__all__ = ["FIELDS", "SCALARS", "ArrayValue", "CopiedView", "lying_like", "stored"]
 
 SCALARS: tuple[type, ...] = tuple(np.dtype(code).type for code in "?bBhHiIlLqQefdFD")
 
@@ -194,3 +194,18 @@ FIELDS: dict[str, Callable[[Space, ArrayValue], Value]] = {
     "dtype": _dtype,
     "itemsize": lambda space, array: Constant(numpy_dtype(array.tensor.dtype).itemsize),
 }
+
+
+#: the data types that have a number for each integer of 64 bits
+_OF_ANY_INTEGER = (torch.int64, torch.float32, torch.float64)
+
+
+def stored(space: Space, name: str, array: Value, value: Value) -> Value:
+    """What is written to an array; an integer that is known when the graph runs is a scalar of NumPy's by then."""
+    if not value.symbolic or not isinstance(array, ArrayValue):
+        return value
+    # NumPy refuses a number that the array's type may not have, and backends hand over floats in single precision.
+    if value.cls is not int or array.tensor.dtype not in _OF_ANY_INTEGER:
+        raise Unsupported(errors.UnknownArgument(f"numpy.{name}", value.describe()))
+    made: Any = space.call(space.existing(torch.scalar_tensor), [value], {"dtype": Constant(torch.int64)}).force()
+    return ArrayValue(made, np.int64)

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from stator import errors
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.nesting import is_sequence, items_of, rebuilt
 from stator.pytorch.numpy.array_calls import Answer, Kind, array_call, ask, assume_sizes, computed, numpy_dtype, refusal
-from stator.pytorch.numpy.array_value import SCALARS, ArrayValue
+from stator.pytorch.numpy.array_value import SCALARS, ArrayValue, stored
 from stator.pytorch.numpy.error_modes import plan, refuses_for_real
 from stator.pytorch.numpy.error_terms import ErrorTerms
 from stator.pytorch.numpy.float_flags import QUIET
@@ -19,7 +18,7 @@ from stator.pytorch.numpy.loops import refused, types_of, ufunc_of
 from stator.pytorch.numpy.results import OtherType, Result
 from stator.pytorch.tensors.lowering import Call, lower_call
 from stator.space.protocol import NOT_IMPLEMENTED
-from stator.space.value import Constant, Raised, Unsupported, Value
+from stator.space.value import Constant, Raised, Value
 from stator.space.warning_trap import left_to_run_time
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ _OTHER_TYPE = "the data type of torch's result differs"
 def call(space: Space, host: Host, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Record a call of NumPy's function `host`, which `array_call` knows by `name`."""
     if name == "ndarray.__setitem__" and len(args) == 3:
-        args = [*args[:2], _stored(space, name, args[0].force(), args[2].force())]
+        args = [*args[:2], stored(space, name, args[0].force(), args[2].force())]
     asked = _Asked(space, host, name, args, kwargs)
     if asked.settled is not None:
         return asked.settled
@@ -172,21 +171,6 @@ def _as_array(space: Space, value: Value) -> Value:
         return call(space, np.asarray, "asarray", [value], {}).force()
     host = space.known(value)
     return embedded(space, host) if type(host) in SCALARS else value
-
-
-#: the data types that have a number for each integer of 64 bits
-_OF_ANY_INTEGER = (torch.int64, torch.float32, torch.float64)
-
-
-def _stored(space: Space, name: str, array: Value, value: Value) -> Value:
-    """What is written to an array; an integer that is known when the graph runs is a scalar of NumPy's by then."""
-    if not value.symbolic or not isinstance(array, ArrayValue):
-        return value
-    # NumPy refuses a number that the array's type may not have, and backends hand over floats in single precision.
-    if value.cls is not int or array.tensor.dtype not in _OF_ANY_INTEGER:
-        raise Unsupported(errors.UnknownArgument(f"numpy.{name}", value.describe()))
-    made: Any = space.call(space.existing(torch.scalar_tensor), [value], {"dtype": Constant(torch.int64)}).force()
-    return ArrayValue(made, np.int64)
 
 
 def _kind(space: Space, value: Value) -> Any:

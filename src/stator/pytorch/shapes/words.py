@@ -10,11 +10,15 @@ from stator.pytorch.fake.metadata import expression_of
 from stator.pytorch.shapes.unbacked import symbols_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import Number
 
 __all__ = ["number_in_words", "symbols_in_words"]
 
+#: what the program writes with brackets
+_INDEXING = "Tensor.__getitem__"
 #: the names that torch's ShapeEnv gives to symbols
 _SYMBOL = re.compile(r"\b(?:s|u|zf|zuf)\d+\b")
 
@@ -39,12 +43,19 @@ def symbols_in_words(recorder: Recorder, text: str) -> str:
     return _SYMBOL.sub(lambda match: names.get(match[0], match[0]), text)
 
 
+def _made_by(function: str, path: Iterable[object]) -> str:
+    """What a call makes that nobody knows before: a number, or a tensor of so many elements."""
+    if not any(getattr(step, "name", "") == "size" for step in path):
+        return f"a number from {function}"
+    return "how many elements a mask selects" if function == _INDEXING else f"how many elements {function} gives"
+
+
 def _names(recorder: Recorder) -> dict[str, str]:
     """Where the number is found that a symbol stands for, by the symbol's name."""
     found: dict[str, str] = {}
     for operation in recorder.nodes.operations.values():
-        for symbol in operation.bindings or ():
-            found[str(symbol)] = f"a number from {describe_callable(operation.called)}"
+        for symbol, path in (operation.bindings or {}).items():
+            found[str(symbol)] = _made_by(describe_callable(operation.called), path)
     for symbol, value in recorder.shapes.symbols.items():
         if value.source is not None:
             found[str(symbol)] = value.source.expr()
