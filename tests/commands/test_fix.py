@@ -109,7 +109,7 @@ def test_a_trial_finds_what_the_run_has_not_shown(tmp_path: Path) -> None:
 
 NOTHING: dict[str, Any] = {
     **{"code": 0, "results": [], "said": "a\nb\n", "left": {}, "generators": ""},
-    **{"breaks": [["SB0201", "f.py:3", ""]], "recompiles": [], "choices": []},
+    **{"breaks": [["SB0201", "f.py:3", ""]], "recompiles": [], "choices": [], "graphs": 2},
 }
 
 
@@ -118,6 +118,8 @@ NOTHING: dict[str, Any] = {
     [
         ({"breaks": []}, None),
         ({}, "no more is captured"),
+        ({"graphs": 1}, None),
+        ({"graphs": 1, "recompiles": [["SB0601", "f.py:3", ""]]}, "no more is captured"),
         ({"breaks": [], "recompiles": [["SB0601", "f.py:3", ""]]}, "no more is captured"),
         ({"breaks": [], "code": 1}, "the script ends otherwise"),
         ({"breaks": [], "results": ["x"]}, "a compiled function gives something else"),
@@ -128,3 +130,56 @@ NOTHING: dict[str, Any] = {
 )
 def test_a_patch_holds_if_all_is_the_same_and_more_is_captured(after: dict[str, Any], why: str | None) -> None:
     assert refusal(NOTHING, {**NOTHING, **after}) == why
+
+
+TELLING = """
+import sys
+import torch
+
+
+@torch.compile(backend="eager", dynamic=False)
+def scaled(x, rate):
+    norm = x.norm()
+    if norm > 1:  # too large
+        print(f"large: {norm.item():.3f}")
+    sys.stdout.flush()
+    x = x / (norm + 1)
+    return x * 2, rate
+
+
+for rows in (2, 3, 4):
+    x = torch.ones(rows)
+    print(scaled(x, 0.5))
+"""
+TOLD = """
+import sys
+import torch
+
+
+@torch.compile(backend="eager", dynamic=False)
+def scaled(x, rate):
+    norm = x.norm()
+    x = x / (norm + 1)
+    returned = x * 2, rate
+    if norm > 1:  # too large
+        print(f"large: {norm.item():.3f}")
+    sys.stdout.flush()
+    return returned
+
+
+for rows in (2, 3, 4):
+    x = torch.ones(rows)
+    torch._dynamo.mark_dynamic(x, 0)
+    print(scaled(x, 0.5))
+"""
+
+
+def test_what_tells_goes_behind_and_a_size_is_marked(tmp_path: Path) -> None:
+    """`dynamic=False` is the program's own word: the size alone is marked."""
+    script = tmp_path / "script.py"
+    script.write_text(TELLING)
+    done = stator("stator", "explain", script, "--fix")
+    assert done.returncode == 0, done.stderr
+    assert script.read_text() in (TOLD, TELLING), script.read_text()
+    assert script.read_text() == TOLD, done.stdout
+    assert done.stdout.count("made, and it holds: ") == 2

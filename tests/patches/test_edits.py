@@ -167,3 +167,82 @@ def test_of_patches_that_overlap_the_first_is_made() -> None:
 
 def test_no_python_is_no_patch() -> None:
     assert offers({"f.py": "if"}, [Site("SB0201", "f.py", 1, ""), Site("SB0201", "other.py", 1, "")]) == []
+
+
+TELLING = [
+    ("x = x * 2\nprint(n)  # here\ny = x + 1\nreturn y", "x = x * 2\ny = x + 1\nprint(n)\nreturn y"),
+    ("if x.norm() > 1:  # here\n    log.warning('large %s', x.norm().item())\nreturn x / n, y",
+     "returned = x / n, y\nif x.norm() > 1:\n    log.warning('large %s', x.norm().item())\nreturn returned"),
+    # what is said later is said later
+    ("print(n)  # here\ny = x + 1\nprint(y)\nreturn y * 2",
+     "y = x + 1\nreturned = y * 2\nprint(n)\nprint(y)\nreturn returned"),
+    ("sys.stdout.flush()  # here\nn.last = x", None),
+    ("sys.stdout.flush()  # here\ny = n(x)", "y = n(x)\nsys.stdout.flush()"),
+    # what it says would be something else
+    ("print(x.mean())  # here\nx = x + 1\nreturn x", None),
+    ("print(x.mean())  # here\nx += 1\nreturn x", None),
+    ("print(x.mean())  # here\ny = x.add_(1)\nreturn y", None),
+    ("print(x.mean())  # here\nx[0] = 1\nreturn x", None),
+    ("print(x.mean())  # here\nreturn x.mul_(2)", None),
+    # it does more than tell, or is there already
+    ("print(next(n))  # here\ny = x + 1\nreturn y", None),
+    ("n.append(x)  # here\ny = x + 1\nreturn y", None),
+    ("y = x + 1\nprint(n)  # here\nreturn y", None),
+    ("y = x + 1\nprint(n)  # here", None),
+    ("print(n); y = x  # here\nreturn y * 2", None),
+    ("if n:\n    print(n)  # here\n    y = x\nreturn y * 2", None),
+    ("returned = x\nprint(returned)  # here\nreturn y * 2", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "expected"), TELLING)
+def test_what_only_tells_goes_behind_what_is_computed(body: str, expected: str | None) -> None:
+    found = patched("SB0201" if body.startswith("if x") else "SB0122", function(body))
+    assert found == (None if expected is None else function(expected))
+
+
+MARKED = """import torch
+
+
+def f(x, rows):
+    return x * rows
+
+
+first = torch.compile(f, dynamic=False)
+second = torch.compile(print)
+for rows in (1, 2):
+    x = torch.ones(rows)
+    total = first({0}rows)
+"""
+CALLED = [
+    ("x, ", "    torch._dynamo.mark_dynamic(x, 0)\n"),
+    ("rows=rows, x=x) + first(x, ", "    torch._dynamo.mark_dynamic(x, 0)\n"),
+    ("torch.ones(rows), ", None),  # it has no name
+    ("*x, ", None),
+    ("x, rows) + sum(first(x, n) for x in (x,) for n in ", None),
+    ("(x := x + 1), ", None),
+]
+
+
+@pytest.mark.parametrize(("given", "mark"), CALLED)
+def test_a_size_is_marked_where_the_function_is_called(given: str, mark: str | None) -> None:
+    text = MARKED.format(given)
+    found = offers({"f.py": text}, [Site("SB0601", "f.py", 4, "size 0 of `x` was 2, is 3")])
+    if mark is None:
+        assert not found
+    else:
+        assert apply(text, found)[0] == text.replace("    total", f"{mark}    total")
+
+
+def test_methods_are_called_without_self() -> None:
+    text = MARKED.format("x, ").replace(
+        "def f(x, rows):\n    return", "class f:\n    def forward(self, x, rows):\n     return"
+    )
+    found = offers({"f.py": text}, [Site("SB0601", "f.py", 5, "size 0 of `rows` was 2, is 3")])
+    assert "torch._dynamo.mark_dynamic(rows, 0)\n    total" in apply(text, found)[0]
+
+
+def test_a_bare_decorator_is_where_a_function_begins() -> None:
+    text = "import torch\n\n@torch.compile\ndef f(x):\n    return x\n"
+    found = offers({"f.py": text}, [Site("SB0601", "f.py", 3, "size 0 of `x` was 2, is 3")])
+    assert "@torch.compile(dynamic=True)\n" in apply(text, found)[0]

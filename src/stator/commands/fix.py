@@ -50,7 +50,8 @@ def refusal(before: Found, after: Found) -> str | None:
     if after["choices"]:
         return f"the sides are of two kinds at {after['choices'][0].rpartition('/')[2]}"
     fewer = len(before["breaks"]) - len(after["breaks"])
-    if fewer < 0 or fewer + len(before["recompiles"]) - len(after["recompiles"]) <= 0:
+    gained = fewer + len(before["recompiles"]) - len(after["recompiles"])
+    if min(fewer, gained) < 0 or (not gained and after["graphs"] >= before["graphs"]):
         return "no more is captured"
     return None
 

@@ -40,6 +40,7 @@ class _Watching(Listener):
         self.recompiles: list[tuple[str, str, str]] = []
         self.results: list[str] = []
         self.choices: list[str] = []
+        self.graphs = 0
         self._lines = {(file, line) for file, numbers in lines.items() for line in numbers}
         self._depth = 0
         self._classes = set[type]()
@@ -51,6 +52,7 @@ class _Watching(Listener):
         self.recompiles.append(("SB0601", record.definition, record.reason))
 
     def called(self, event: Called) -> None:
+        self.graphs += 1
         self.choices += differing_choices(event.gm, self._lines)
 
     def observed(self, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -113,6 +115,7 @@ def _main() -> int:
         "breaks": watching.breaks,
         "recompiles": watching.recompiles,
         "choices": watching.choices,
+        "graphs": watching.graphs,
         "results": watching.results,
         "said": without_addresses(said.getvalue()),
         "left": {name: digest(value) for name, value in names.items()},

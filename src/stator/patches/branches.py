@@ -8,7 +8,7 @@ from typing import NamedTuple
 from stator.patches.conditions import condition, is_of_tensors, numbers_kept_tensors
 from stator.patches.source import Edit, Source, names
 
-__all__ = ["CODES", "TITLE", "edits"]
+__all__ = ["CODES", "TITLE", "edits", "target_of_write"]
 
 CODES = ("SB0201",)
 TITLE = "both sides of the branch in the graph"
@@ -183,13 +183,13 @@ def _written(source: Source, branch: _Branch) -> bool:
     behind = source.span(branch.last)[1] if loop is None else source.span(loop)[0]
     function = source.function(branch.first)
     for each in ast.walk(function) if function is not None else ():
-        written = _target_of_write(each)
+        written = target_of_write(each)
         if written is not None and source.span(each)[0] >= behind and shared & names(written):
             return True
     return False
 
 
-def _target_of_write(node: ast.AST) -> ast.AST | None:
+def target_of_write(node: ast.AST) -> ast.AST | None:
     """What a statement or a call writes in place."""
     match node:
         case ast.AugAssign(target=target):

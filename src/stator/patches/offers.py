@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from stator.patches import branches, conditions, extremes, imports, marks, sizes
+from stator.patches import branches, conditions, extremes, imports, log_lines, marks, size_marks, sizes
 from stator.patches.source import Patch, Site, Source
 
 __all__ = ["KINDS", "offers"]
 
 #: each has the codes that it is about, a title, and `edits(source, line, reason)`: None where it has none to offer
-KINDS = (branches, conditions, extremes, marks, imports, sizes)
+KINDS = (branches, conditions, extremes, marks, imports, log_lines, sizes, size_marks)
 
 
 def offers(texts: Mapping[str, str], sites: Iterable[Site]) -> list[Patch]:

@@ -7,7 +7,7 @@ import re
 
 from stator.patches.source import Edit, Source
 
-__all__ = ["CODES", "TITLE", "edits"]
+__all__ = ["CODES", "TITLE", "compiles", "defined_at", "edits"]
 
 CODES = ("SB0601",)
 TITLE = "sizes symbolic from the first call on"
@@ -18,9 +18,9 @@ def edits(source: Source, line: int, reason: str) -> list[Edit] | None:
     """`dynamic=True` where the function is compiled: at its definition, or the one call of `compile` in the file."""
     if not _SIZE.search(reason):
         return None
-    functions = [node for node in source.nodes(line, ast.FunctionDef) if node.lineno <= line]  # type: ignore[attr-defined]
-    marks = [mark for node in functions for mark in node.decorator_list if _compiles(mark)]  # type: ignore[attr-defined]
-    found = marks or [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _compiles(node)]
+    function = defined_at(source, line)
+    marks = [] if function is None else [mark for mark in function.decorator_list if compiles(mark)]
+    found = marks or [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and compiles(node)]
     if len(found) != 1:
         return None
     (made,) = found
@@ -32,7 +32,16 @@ def edits(source: Source, line: int, reason: str) -> list[Edit] | None:
     return [Edit(end - 1, end - 1, ", dynamic=True" if made.args or made.keywords else "dynamic=True")]
 
 
-def _compiles(node: ast.expr) -> bool:
+def defined_at(source: Source, line: int) -> ast.FunctionDef | None:
+    """The function that begins on the line: with its first decorator, as code objects have it, or with `def`."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.FunctionDef) and line in (node.lineno, *(each.lineno for each in node.decorator_list)):
+            return node
+    return None
+
+
+def compiles(node: ast.expr) -> bool:
+    """Whether it is `torch.compile` or `stator.compile`, or a call of one."""
     name = node.func if isinstance(node, ast.Call) else node
     return (
         isinstance(name, ast.Attribute)

@@ -98,6 +98,22 @@ class Source:
             return self.replace(node, "pass")
         return Edit(self._starts[first - 1], self._starts[last], "")
 
+    def text_with_comment(self, node: ast.AST) -> str:
+        """How the program writes a statement, to the end of its last line."""
+        start, _ = self.span(node)
+        return self.data[start : self._starts[node.end_lineno]].decode().rstrip()  # type: ignore[attr-defined]
+
+    def margin(self, node: ast.stmt) -> str:
+        """What stands before a statement in its line."""
+        return self.data[self._starts[node.lineno - 1] : self.span(node)[0]].decode()
+
+    def shares_a_line(self, node: ast.stmt) -> bool:
+        """Whether another statement stands on a line of this one."""
+        start, end = self.span(node)
+        before = self.data[self._starts[node.lineno - 1] : start]
+        after = self.data[end : self._starts[node.end_lineno or node.lineno]].strip()
+        return bool(before.strip()) or bool(after.partition(b"#")[0])
+
     def around(self, node: ast.AST, *kinds: type[ast.AST]) -> Iterator[ast.AST]:
         """The nodes of these kinds that it stands in, the innermost first."""
         above = self.parents.get(node)
