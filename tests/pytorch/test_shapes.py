@@ -334,6 +334,81 @@ def test_tensors_at_an_offset_are_remembered_as_others_are(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("grad", [False, True])
+def test_writes_in_place_are_remembered_as_other_operations_are(
+    monkeypatch: pytest.MonkeyPatch, backend: str, grad: bool
+) -> None:
+    """A layer with `inplace=True` runs nothing of what was recorded before it."""
+    from stator.pytorch.graph.propagation import FakePropagation
+
+    def fn(a: Any) -> Any:
+        for _ in range(3):
+            b = (a * 2).relu_() + 1
+            b += a.mean(0)
+            a = b.mul_(0.5).tanh()
+            if not grad:
+                torch.nn.functional.hardswish(a, inplace=True)
+                a[:, 0].mul_(0.5)
+        return a, a.sum()
+
+    replays: list[FakePropagation] = []
+    replay = FakePropagation.replay
+    monkeypatch.setattr(FakePropagation, "replay", lambda self: replays.append(self) or replay(self))
+    compiled = stator.compile(fn, backend=backend, fullgraph=True, dynamic=True)
+    for size in (3, 5, 8, 1):
+        a, b = (torch.linspace(-1, 3, size * 4).view(size, 4).requires_grad_(grad) for _ in range(2))
+        assert_same(compiled(a), fn(b), f"size {size}")
+        if grad:
+            compiled(a)[1].backward()
+            fn(b)[1].backward()
+            torch.testing.assert_close(a.grad, b.grad)
+    assert not replays
+
+
+def becomes_wide(a: Any, w: Any) -> Any:
+    b = a * 1
+    b.unsqueeze_(0)
+    return b.add_(w), b.shape
+
+
+def gets_gradients(a: Any, w: Any) -> Any:
+    b = torch.zeros(a.shape[0], 4)
+    b.add_(w)
+    return b * a, b.requires_grad
+
+
+def into_a_row(a: Any, w: Any) -> Any:
+    b = a * 1
+    b[0].add_(w)
+    return b, b[1:].sub_(w).sum()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("fn", [becomes_wide, gets_gradients, into_a_row])
+def test_writes_that_change_more_than_contents(fn: Any, backend: str) -> None:
+    compiled = stator.compile(fn, backend=backend, dynamic=True)
+    for size in (3, 5, 2):
+        found = []
+        for run in (compiled, fn):
+            a, w = torch.ones(size, 4, requires_grad=True), torch.full((4,), 2.0, requires_grad=True)
+            results = run(a, w)
+            results[0].sum().backward()
+            found.append((*results, a.grad, w.grad))
+        assert_same(*found, f"size {size}")
+
+
+def test_writes_that_do_not_fit_fail_as_in_eager() -> None:
+    def fn(a: Any, b: Any) -> Any:
+        return (a * 1).add_(b)
+
+    compiled = stator.compile(fn, backend="eager", dynamic=True)
+    for _ in range(2):
+        assert_same(compiled(torch.ones(3, 4), torch.ones(4)), fn(torch.ones(3, 4), torch.ones(4)), "fits")
+        with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+            compiled(torch.ones(4), torch.ones(3, 4))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_tensors_at_an_offset_make_no_assumptions(backend: str) -> None:
     def fn(a: Any) -> Any:
         rest = a[3:, 1:]

@@ -165,14 +165,18 @@ class Memo:
             outcome.lasting = outcome.lasting and self._harmless(outcome, metas, operands)
         return outcome
 
-    @staticmethod
-    def _harmless(outcome: Outcome, metas: list[OperandMeta], fakes: list[FakeOperand]) -> bool:
+    def _harmless(self, outcome: Outcome, metas: list[OperandMeta], fakes: list[FakeOperand]) -> bool:
         """A write that changed contents only: no view is involved, and the metadata stayed."""
-        if any(meta.symbolic for meta in metas):
-            return False
         if any(metas[i].is_view for i in outcome.written) and any(meta.requires_grad for meta in metas):
             return False  # autograd rewrites the history of what it is a view of, or refuses to
-        return all(_alike(meta_of(fake), meta) for meta, fake in zip(metas, fakes, strict=True))
+        return all(self._stayed(meta, fake) for meta, fake in zip(metas, fakes, strict=True))
+
+    def _stayed(self, meta: OperandMeta, fake: FakeOperand) -> bool:
+        """Whether an operand is as it was described, but for being a view, which a fake made of it is not."""
+        if not isinstance(meta, TensorMeta):
+            return True
+        found = meta_of(fake, self.symbolic)
+        return found is not None and found.is_like(meta)
 
     def _operand(self, meta: OperandMeta, position: int, metas: list[OperandMeta]) -> FakeOperand:
         """A fake tensor to compute with, used again where nothing sticks to it; two operands alike get two."""
@@ -206,11 +210,6 @@ class Memo:
             self._young.clear()
             self._old.clear()
             self._fakes.clear()
-
-
-def _alike(a: TensorMeta | None, b: TensorMeta) -> bool:
-    """Equal but for being a view, which a fake made of it is not."""
-    return a is b or (a is not None and a.parts(views=False) == b.parts(views=False))
 
 
 MEMO = Memo()

@@ -62,9 +62,17 @@ class TensorMeta:
         plain = type(self.offset) is int and not self.offset and not any(self.bits)
         return plain and (self.is_leaf or not self.requires_grad)
 
-    def parts(self, *, views: bool = True) -> tuple[object, ...]:
+    def parts(self, *, views: bool = True) -> tuple[Any, ...]:
         """Everything that makes up the description; without `views`, except for being a view."""
         return tuple(getattr(self, name) for name in _ORDER if views or name != "is_view")
+
+    def is_like(self, other: object) -> bool:
+        """Whether the other description is the same, but for being a view."""
+        return other is self or (isinstance(other, TensorMeta) and self._told() == other._told())
+
+    def _told(self) -> tuple[object, ...]:
+        sizes, strides, offset, *rest = self.parts(views=False)
+        return tuple(map(_plain, sizes)), tuple(map(_plain, strides)), _plain(offset), *rest
 
     def make(self) -> torch.Tensor:
         """A new tensor of this description (except for being a view), of the current fake mode."""
