@@ -60,7 +60,7 @@ def _nobody_watches(module: Host) -> bool:
 
 def _check_unobserved(space: Space) -> None:
     """That a collection calls nothing of the program's, and keeps nothing for it: as long as it does not."""
-    if not _nobody_watches(gc):
+    if space.trace.effects.is_mutated(space.existing(gc.callbacks).force()) or not _nobody_watches(gc):
         raise Unsupported(errors.LifetimeObserved("gc.collect, which calls gc.callbacks"))
     space.trace.guard(Predicate((ConstSource(gc, "gc"),), _nobody_watches, "no gc.callbacks of the program"))
     if not _reports_nothing(gc):
