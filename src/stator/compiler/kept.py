@@ -10,20 +10,15 @@ its own accord): what nothing else holds then is collected as if nobody had kept
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stator.host import collector
-
-if TYPE_CHECKING:
-    from stator.compiler.region import CompileRegion
 
 #: so many at most, for programs that collect nothing: those used longest ago go first
 _MOST = 256
 
-_KEPT: dict[CompileRegion, None] = {}
+_KEPT: dict[object, None] = {}
 
 
-def keep(compile_region: CompileRegion) -> None:
+def keep(compile_region: object) -> None:
     """The compile region has an entry that others may use."""
     collector.before_full(forget)
     _KEPT.pop(compile_region, None)
