@@ -12,9 +12,12 @@ from stator.pytorch import internals
 from stator.pytorch.tensors.classes import is_wrapper
 
 if TYPE_CHECKING:
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
     from stator.pytorch.types import Descriptions, Number
 
 __all__ = [
+    "DIVISIONS",
     "NumberMeta",
     "TensorMeta",
     "bits_of",
@@ -26,9 +29,13 @@ __all__ = [
     "meta_from",
     "meta_of",
     "number_meta",
+    "number_of",
     "same_numbers",
     "symbolic_dims",
 ]
+
+#: torch's functions of whole numbers that are written as `//`
+DIVISIONS = ("FloorDiv", "CleanDiv")
 
 _Base: Any = internals.TensorBase
 _BITS = (torch.Tensor.is_conj, torch.Tensor.is_neg, torch.Tensor.is_inference)
@@ -68,11 +75,9 @@ class TensorMeta:
 
     def is_like(self, other: object) -> bool:
         """Whether the other description is the same, but for being a view."""
-        return other is self or (isinstance(other, TensorMeta) and self._told() == other._told())
-
-    def _told(self) -> tuple[object, ...]:
-        sizes, strides, offset, *rest = self.parts(views=False)
-        return tuple(map(_plain, sizes)), tuple(map(_plain, strides)), _plain(offset), *rest
+        if not isinstance(other, TensorMeta):
+            return False
+        return other is self or _plain_parts(self.parts(views=False)) == _plain_parts(other.parts(views=False))
 
     def make(self) -> torch.Tensor:
         """A new tensor of this description (except for being a view), of the current fake mode."""
@@ -158,7 +163,7 @@ def meta_from(parts: tuple[Any, ...], symbolic: Descriptions | None) -> TensorMe
     key = parts
     if symbolic is not None:
         table = symbolic
-        key = (tuple([_plain(n) for n in parts[0]]), tuple([_plain(n) for n in parts[1]]), _plain(parts[2]), *parts[3:])
+        key = _plain_parts(parts)
     found: TensorMeta | None = table.get(key)
     if found is None:
         found = TensorMeta()
@@ -214,12 +219,24 @@ def expression_of(number: Number) -> Any:
     return getattr(number.node, "expr", None)
 
 
+def number_of(env: ShapeEnv, expression: Any) -> Number:
+    """The number that an expression is over symbols known in this call: `expression_of` the other way round."""
+    made: Number = env.create_symintnode(expression, hint=int(expression.xreplace(env.backed_var_to_val)))
+    return made
+
+
 def _plain(number: Number) -> object:
     """What tells a size: the number, or the expression over symbols; a ragged one is written as no expression is."""
     if type(number) is int:
         return number
     expression = expression_of(number)
     return str(number) if expression is None else expression
+
+
+def _plain_parts(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What tells the parts of a description."""
+    sizes, strides, offset, *rest = parts
+    return tuple([_plain(n) for n in sizes]), tuple([_plain(n) for n in strides]), _plain(offset), *rest
 
 
 def bits_of(tensor: torch.Tensor) -> tuple[bool, ...]:

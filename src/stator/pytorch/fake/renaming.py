@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import torch
 
-from stator.pytorch.fake.metadata import NumberMeta, TensorMeta, expression_of, is_symbol, meta_from
+from stator.pytorch.fake.metadata import NumberMeta, TensorMeta, expression_of, is_symbol, meta_from, number_of
 
 if TYPE_CHECKING:
     import sympy  # type: ignore[import-untyped]
@@ -121,7 +121,7 @@ class Renaming:
         def number(expression: sympy.Expr) -> Number:
             own = expression.xreplace(from_any)
             if own not in self._numbers:
-                self._numbers[own] = env.create_symintnode(own, hint=int(own.xreplace(env.backed_var_to_val)))
+                self._numbers[own] = number_of(env, own)
             return self._numbers[own]
 
         def meta(found: Any) -> TensorMeta:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.pytorch import internals
-from stator.pytorch.fake.metadata import expression_of, hint_of, is_symbol
+from stator.pytorch.fake.metadata import DIVISIONS, expression_of, hint_of, is_symbol, number_of, same_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -80,7 +80,7 @@ def _has_to_copy(tensor: Fake, asked: Sequence[Number]) -> bool:
     outer, new = list(zip(tensor.shape, tensor.stride(), strict=True)), list(asked)
     while outer:
         elements, step = outer.pop()
-        while outer and _is_same(outer[-1][1], elements * step):
+        while outer and same_numbers(outer[-1][1], elements * step):
             elements = elements * outer.pop()[0]
         if not outer:
             break
@@ -88,7 +88,7 @@ def _has_to_copy(tensor: Fake, asked: Sequence[Number]) -> bool:
         found = before = 1
         while new and hint_of(new[-1]) > 0 and hint_of(found) < hint_of(elements):
             before, found = found, found * new.pop()
-        if _is_same(found, elements):
+        if same_numbers(found, elements):
             continue
         decisive = hint_of(stride) != hint_of(elements * step) and hint_of(size) != 1
         if decisive and hint_of(before) < hint_of(elements) < hint_of(found):
@@ -111,10 +111,6 @@ def _are_sizes(asked: Sequence[Number]) -> bool:
     """Whether all are sizes, but for one -1 at most."""
     others = [size for size in asked if hint_of(size) < 0]
     return not others or (len(others) == 1 and type(others[0]) is int and others[0] == -1)
-
-
-def _is_same(one: Number, other: Number) -> bool:
-    return bool(_expression(one) == _expression(other))
 
 
 def _is_known(*numbers: Number) -> bool:
@@ -159,7 +155,7 @@ def _sizes(env: ShapeEnv, own: Sequence[Number], asked: Sequence[Number]) -> lis
     missing = [place for place, size in enumerate(sizes) if hint_of(size) < 0]
     left = _product(own) / _product(size for place, size in enumerate(sizes) if place not in missing)
     if missing and left.as_numer_denom()[1] == 1:
-        sizes[missing[0]] = _number(env, left)
+        sizes[missing[0]] = number_of(env, left)
         return sizes
     return None if missing or not _assume_divisible(env, left) else sizes
 
@@ -170,23 +166,14 @@ def _product(sizes: Iterable[Number]) -> sympy.Expr:
     return sympy.Mul(*map(_expression, sizes))
 
 
-def _number(env: ShapeEnv, expression: sympy.Expr) -> Number:
-    if expression.is_Integer:
-        return int(expression)
-    return env.create_symintnode(expression, hint=int(expression.xreplace(env.backed_var_to_val)))
-
-
 def _assume_divisible(env: ShapeEnv, left: sympy.Expr) -> bool:
     """Assume that what is divided in an expression is divisible, if the expression is 1 then."""
     divided = [each.args for each in left.find(_is_division)]
     if left.replace(_is_division, lambda division: operator.truediv(*division.args)) != 1:
         return False
-    rests = [_number(env, whole) % int(divisor) for whole, divisor in divided]
+    rests = [number_of(env, whole) % int(divisor) for whole, divisor in divided]
     return not any(map(hint_of, rests)) and all(bool(rest == 0) for rest in rests)
 
 
 def _is_division(expression: sympy.Basic) -> bool:
-    return type(expression).__name__ in _DIVISIONS and expression.args[1].is_Integer
-
-
-_DIVISIONS = ("FloorDiv", "CleanDiv")
+    return type(expression).__name__ in DIVISIONS and expression.args[1].is_Integer

@@ -18,7 +18,7 @@ import torch
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, Source
 from stator.models.containers.selection import select
-from stator.pytorch.fake.metadata import expression_of, hint_of, is_symbol
+from stator.pytorch.fake.metadata import DIVISIONS, expression_of, hint_of, is_symbol
 from stator.pytorch.shapes.dynamism import is_fixed
 from stator.space.value import Constant, NotKnown, Value
 
@@ -109,12 +109,8 @@ def _is_python(expression: sympy.Expr) -> bool:
     if expression.is_Pow:
         base, exponent = expression.args
         return bool(exponent.is_Integer and exponent.is_nonnegative) and _is_python(base)
-    is_sum = expression.is_Add or expression.is_Mul or type(expression).__name__ in _DIVISIONS
+    is_sum = expression.is_Add or expression.is_Mul or type(expression).__name__ in DIVISIONS
     return is_sum and all(map(_is_python, expression.args))
-
-
-#: torch's functions of whole numbers that are written as `//`
-_DIVISIONS = ("FloorDiv", "CleanDiv")
 
 
 def compute_again(space: Space, function: Function, args: list[Value]) -> Value | None:
