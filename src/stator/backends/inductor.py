@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from stator.backends.exact_floats import exact_floats, reads_floats
 from stator.errors import ConfigError
 from stator.pytorch import internals
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     import torch.fx
 
 __all__ = ["Inductor"]
+
+#: Inductor's setting for passes over a graph that it has done with
+_LAST_PASS = "post_grad_custom_post_pass"
 
 
 class Inductor:
@@ -42,7 +46,17 @@ class Inductor:
         return self._patches
 
     def __call__(self, gm: torch.fx.GraphModule, example_inputs: list[object]) -> Callable[..., Any]:
-        return internals.compile_fx(gm, example_inputs, config_patches=self.patches())
+        patches = self.patches()
+        if reads_floats(gm):
+            patches = {**patches, _LAST_PASS: _with_exact_floats(patches)}
+        return internals.compile_fx(gm, example_inputs, config_patches=patches)
+
+
+def _with_exact_floats(patches: dict[str, object]) -> list[object]:
+    """The passes that the program has set, and ours."""
+    given = patches.get(_LAST_PASS, getattr(internals.inductor_config, _LAST_PASS))
+    passes = given if isinstance(given, list | tuple) else [] if given is None else [given]
+    return [*passes, exact_floats()]
 
 
 def _patches(mode: str | None, options: dict[str, object]) -> dict[str, object]:

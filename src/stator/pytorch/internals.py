@@ -534,6 +534,9 @@ LATER = {
         "what torch remembers of its answers about symbols is forgotten",
         has=("cache_clear",),
     ),
+    "symbol_kinds": Name(
+        "torch.utils._sympy.symbol", MODULE, "what a symbol stands for", has=("SymT", "symbol_is_type")
+    ),
     "symbol_settings": Name(
         "torch.fx.experimental._config", MODULE, "how torch reasons about symbols", has=("translation_validation",)
     ),
@@ -548,7 +551,13 @@ LATER = {
     "compile_fx": Name(
         "torch._inductor.compile_fx.compile_fx", FUNCTION, "the backend `inductor`", takes=2, words=("config_patches",)
     ),
-    "inductor_config": Name("torch._inductor.config", MODULE, "its options", has=("get_config_copy",)),
+    "inductor_config": Name(
+        "torch._inductor.config", MODULE, "its options", has=("get_config_copy", "post_grad_custom_post_pass")
+    ),
+    "CustomGraphPass": Name("torch._inductor.custom_graph_pass.CustomGraphPass", CLASS, "a pass over its graphs"),
+    "hash_of_files": Name(
+        "torch._inductor.custom_graph_pass.get_hash_for_files", FUNCTION, "its caches know the pass", takes=1
+    ),
     "inductor_modes": Name("torch._inductor.list_mode_options", FUNCTION, "its modes", takes=0),
 }
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator.pytorch import internals
+from stator.pytorch.shapes import symbols, whole
 from stator.pytorch.shapes.assertions import Assertions
 from stator.pytorch.shapes.symbols import SymValue, compute, decide
 from stator.pytorch.tensors.recording import record_function, record_method
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function, Host
     from stator.space.space import Space
 
-__all__ = ["install", "model_of"]
+__all__ = ["install", "methods_of_numbers", "model_of"]
+
+
+def methods_of_numbers() -> dict[int, Handler]:
+    """The models of the methods of numbers, for those that are symbols, by the ids of the host callables."""
+    return symbols.models() | whole.models()
 
 
 def model_of(host: Host) -> Handler | None:
@@ -131,10 +137,10 @@ def _is_open(value: Value) -> bool:
     return isinstance(value, SymValue) and value.number.node.hint is None
 
 
-_COMBINING = ("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not")
+_COMBINING = ("sym_float", "sym_ite", "sym_max", "sym_min", "sym_not")
 #: by module and name
 _MODELS: dict[str, dict[str, Handler]] = {
-    "torch": {name: _combined(getattr(torch, name)) for name in _COMBINING},
+    "torch": {"sym_int": whole.to_whole(int), **{name: _combined(getattr(torch, name)) for name in _COMBINING}},
     "torch.fx.experimental.symbolic_shapes": {
         "_guard_or": _guard_or,
         "expect_true": _expect_true,

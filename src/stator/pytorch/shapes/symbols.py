@@ -14,7 +14,6 @@ from stator.pytorch import internals
 from stator.pytorch.fake.metadata import NumberMeta, expression_of, hint_of, is_ragged, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.shapes.computed import compute_again, made_again, selected
-from stator.space.deferred import DeferredNumber
 from stator.space.protocol import NOT_IMPLEMENTED, is_pure
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
@@ -266,33 +265,9 @@ def _divmod(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value 
     return space.new_tuple([compute(space, function, values) for function in (operator.floordiv, operator.mod)])
 
 
-def _round(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    """`round(number)` of a symbolic float, which is an int, and `round(number, digits)`, which is a float."""
-    values = [arg.force() for arg in args]
-    if len(values) == 1:
-        return _to_whole(round, round)(space, values, kwargs)
-    if len(values) != 2 or not values[0].symbolic or type(space.known(values[1])) is not int:
-        return None
-    return DeferredNumber(float, round, values)
-
-
 def _to_float(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     value = args[0].force()
     return compute(space, torch.sym_float, [value]) if value.symbolic else None
-
-
-def _to_whole(function: Function, of_symbols: Function) -> Handler:
-    """The model of what makes an int of a float: of one that existed CPython makes it before the graph runs, as
-    backends make constants of floats."""
-
-    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-        value = args[0].force()
-        if not value.symbolic:
-            return None
-        again = compute_again(space, function, [value]) if value.source is not None else None
-        return compute(space, of_symbols, [value]) if again is None else again
-
-    return handler
 
 
 #: what torch's symbols can do with a condition, which is no number to sympy
@@ -317,13 +292,8 @@ def models() -> dict[int, Handler]:
     for name in ("and", "or"):
         function = getattr(operator, f"{name}_")
         found |= {id(bool.__dict__[method]): _connective(function) for method in (f"__{name}__", f"__r{name}__")}
-    found[id(float.__dict__["__round__"])] = _round
-    for name in ("__int__", "__trunc__"):
-        found[id(float.__dict__[name])] = _to_whole(int, torch.sym_int)
     for name in ("__int__", "__index__", "__pos__", "__trunc__", "__floor__", "__ceil__"):
         found[id(int.__dict__[name])] = _itself
-    for function in (math.ceil, math.floor):
-        found[id(float.__dict__[f"__{function.__name__}__"])] = _to_whole(function, function)
     found[id(int.__dict__["__divmod__"])] = _divmod
     found[id(math.sqrt)] = _method(internals.sym_sqrt)
     return found

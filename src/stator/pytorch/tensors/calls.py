@@ -49,7 +49,7 @@ def call_hook(space: Space, host: Host, args: list[Value], kwargs: dict[str, Val
 @functools.cache
 def symbol_models() -> dict[int, Handler]:
     """The models of the methods of numbers, for those that are symbols."""
-    return symbols.models()
+    return functions.methods_of_numbers()
 
 
 def classify(host: Host) -> Handler | None:

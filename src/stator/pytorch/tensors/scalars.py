@@ -11,6 +11,7 @@ from stator.pytorch.fake.failure import Failure
 from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.shapes.computed import computed_number, made_again
 from stator.pytorch.shapes.symbols import SymValue, compute
+from stator.pytorch.shapes.whole import whole_number
 from stator.pytorch.tensors.known import contents, is_scalar_member
 from stator.pytorch.tensors.lowering import Call, Operand, fill
 from stator.pytorch.tensors.recipes import Search
@@ -69,7 +70,7 @@ def as_number(space: Space, tensor: TensorValue, kind: type) -> Value | None:
         return number
     if not isinstance(number, SymValue):  # fake tensors know it
         return _converted(space, kind, number.as_host(space))
-    return compute(space, torch.sym_int if kind is int else torch.sym_float, [number])
+    return whole_number(space, torch.sym_int, number) if kind is int else compute(space, torch.sym_float, [number])
 
 
 def _of_sizes(space: Space, tensor: TensorValue) -> Value | None:

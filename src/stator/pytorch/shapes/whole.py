@@ -1,0 +1,78 @@
+"""Ints made of symbolic floats: `int(rate)`, `round(rate)`, `math.ceil(rate)`.
+
+    steps = int(x.norm().item() * 100)      # an int that the graph computes of a float that it reads
+    return x * steps
+
+To torch such an int is an expression over the float, which AOTAutograd saves for the backward pass without the float,
+and Inductor computes anew in a kernel. So it passes through a tensor, and is a symbol of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.shapes.computed import compute_again
+from stator.pytorch.shapes.symbols import compute
+from stator.pytorch.tensors.lowering import Call, Operand
+from stator.space.deferred import DeferredNumber
+
+if TYPE_CHECKING:
+    from stator.pytorch.types import Function
+    from stator.space.protocol import Handler
+    from stator.space.space import Space
+    from stator.space.value import Value
+
+__all__ = ["models", "to_whole", "whole_number"]
+
+
+def whole_number(space: Space, function: Function, number: Any) -> Value:
+    """The int that `function` makes of a symbolic number, recorded."""
+    whole: Any = compute(space, function, [number])
+    if number.cls is not float or not whole.symbolic or hint_of(whole.number) is not None:
+        return whole
+    held = _recorded(space, Call(torch.scalar_tensor, "call_function", torch.scalar_tensor), whole, dtype=torch.int64)
+    return _recorded(space, Call(torch.Tensor.item, "call_method", "item"), held)
+
+
+def _recorded(space: Space, call: Call, operand: Any, **options: object) -> Any:
+    call.args, call.kwargs = (Operand(0),), options
+    call.operands, call.metas = [operand], [operand.meta]
+    return space.trace.recorder.record(call)
+
+
+def to_whole(function: Function) -> Handler:
+    """The model of a function that makes an int of a float: of one that existed CPython makes it before the graph
+    runs, as backends make constants of floats."""
+    of_symbols = torch.sym_int if function is int else function
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        value = args[0].force()
+        if not value.symbolic or value.cls is int:
+            return value if value.symbolic else None
+        again = compute_again(space, function, [value]) if value.source is not None else None
+        return whole_number(space, of_symbols, value) if again is None else again
+
+    return handler
+
+
+def _round(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`round(number)` of a symbolic float, which is an int, and `round(number, digits)`, which is a float."""
+    values = [arg.force() for arg in args]
+    if len(values) == 1:
+        return to_whole(round)(space, values, kwargs)
+    if len(values) != 2 or not values[0].symbolic or type(space.known(values[1])) is not int:
+        return None
+    return DeferredNumber(float, round, values)
+
+
+def models() -> dict[int, Handler]:
+    """The models of float's methods by the ids of the host callables, for calls.call_hook."""
+    found = {id(float.__dict__[name]): to_whole(int) for name in ("__int__", "__trunc__")}
+    for function in (math.ceil, math.floor):
+        found[id(float.__dict__[f"__{function.__name__}__"])] = to_whole(function)
+    found[id(float.__dict__["__round__"])] = _round
+    return found
