@@ -43,6 +43,7 @@ class Bar:
         self.last = time.perf_counter()
         with self.lock:
             self.shown.append(self.n)
+            self.width = width(f"{self.n} of {len(self.shown)}")
         self.last = time.perf_counter()
 
     def postfix(self, **values):
@@ -56,6 +57,9 @@ class Bar:
     def __del__(self):
         with self.lock:
             Bar.alive -= 1
+
+def width(text):
+    return sum(2 if ord(letter) > 255 else 1 for letter in text)
 
 def scale(x):
     y = x * 2
@@ -127,6 +131,22 @@ def test_breaks_are_at_the_lines_of_the_user(program, breaks, library):
     assert {record.where.rpartition(":")[0] for record in done.breaks} == {__file__}
     assert "SB0122" in {record.code for record in done.breaks} or program is over_a_bar
     assert done.graphs >= 2
+
+
+def test_what_a_library_does_for_itself_is_not_compiled(library):
+    """Each text that a bar shows would be another case of `width`: a trace each, and a warning."""
+
+    def step(x):
+        bar.update()
+        return x + 1
+
+    bar, compiled = library.Bar(), stator.compile(step, backend="eager")
+    done = [told(compiled, torch.ones(3)) for _ in range(30)]
+    assert {record.code for part in done for record in part.breaks} == {"SB0122"}
+    assert not any(part.recompiles for part in done)
+    assert sum(part.frames for part in done[10:]) == 0
+    assert bar.shown == list(range(1, 31))
+    assert bar.width == len("30 of 30")
 
 
 def test_the_call_is_named(library):

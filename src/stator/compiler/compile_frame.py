@@ -152,6 +152,8 @@ class FrameCompiler:
         """Execute the frame symbolically and write what remains of it; with the break that ended it, if one did."""
         try:
             result = frame.run()
+            if self._is_around(frame):
+                raise RunsAsItIs
             program.note_variables(frame)
             trace.root.released = trace.root.released_by([frame])
             trace.end(frame)
@@ -179,7 +181,8 @@ class FrameCompiler:
         return program.returns(result), None
 
     def _is_around(self, frame: Frame) -> bool:
-        """Whether the frame is of a call that was left to Python as a whole (SB0122): nobody is told of it again."""
+        """Whether the frame is of a call that was left to Python as a whole (SB0122): nobody is told of it again, and
+        code written for it would do what Python does."""
         return self.code is not self.compile_region.root and not is_continuation(self.code) and is_apart(frame)
 
     def _give_up(self, trace: Trace, why: str | Break) -> Entry | None:
