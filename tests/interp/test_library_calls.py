@@ -6,6 +6,7 @@ import os
 import sqlite3
 import sys
 import tempfile
+import time
 
 import pytest
 import torch
@@ -147,6 +148,22 @@ def test_what_a_library_does_for_itself_is_not_compiled(library):
     assert sum(part.frames for part in done[10:]) == 0
     assert bar.shown == list(range(1, 31))
     assert bar.width == len("30 of 30")
+
+
+def test_a_function_of_the_program_that_computes_nothing_is_not_compiled():
+    """It is called by C code that cannot be traced, with another text each time."""
+
+    def described(text):
+        return sum(ord(letter) for letter in text)
+
+    def step(x, text):
+        time.sleep(0)  # after which the program goes on
+        return x + sorted([text], key=described).index(text)
+
+    compiled = stator.compile(step, backend="eager")
+    done = [told(compiled, torch.ones(3), f"step {number}") for number in range(12)]
+    assert not any("described" in record.where for part in done for record in part.recompile_log)
+    assert {record.code for part in done for record in part.breaks} <= {"SB0101", "SB0501"}
 
 
 def test_the_call_is_named(library):

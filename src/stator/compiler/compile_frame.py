@@ -16,7 +16,7 @@ from stator.codegen.residual import Residual
 from stator.compiler.entry import make_entry
 from stator.controls.breaks import break_is_error
 from stator.host import collector
-from stator.interp.library_calls import is_apart
+from stator.interp.library_calls import computes_nothing, is_apart
 from stator.interp.trace import Trace
 from stator.report.events import EVENTS, Broke, Compiled
 from stator.space.signals import BreakHere, DoFirst, NearRecursionLimit, Restart, RunsAsItIs
@@ -80,8 +80,8 @@ class FrameCompiler:
             except NearRecursionLimit:
                 region.runs_out(code)
                 return None
-            except RunsAsItIs:
-                return region.run_as_it_is(code, list(trace.guards.values()))
+            except RunsAsItIs as e:
+                return region.run_as_it_is(code, list(trace.guards.values()), computes_nothing=e.computes_nothing)
             except DoFirst as e:
                 first = e
             except Restart as e:
@@ -152,8 +152,8 @@ class FrameCompiler:
         """Execute the frame symbolically and write what remains of it; with the break that ended it, if one did."""
         try:
             result = frame.run()
-            if self._is_around(frame):
-                raise RunsAsItIs
+            if self._is_inner() and computes_nothing(frame):
+                raise RunsAsItIs(computes_nothing=True)
             program.note_variables(frame)
             trace.root.released = trace.root.released_by([frame])
             trace.end(frame)
@@ -163,7 +163,7 @@ class FrameCompiler:
             self._refuse_if_fullgraph(trace, e.brk)
             self.compile_region.forced_hit |= isinstance(e.brk, errors.ForcedBreak)
             if self._is_around(frame):
-                raise RunsAsItIs from None
+                raise RunsAsItIs(computes_nothing=True) from None
             unresumable = trace.root.unresumable
             if e.brk.whole or unresumable is not None:
                 raise Unsupported(e.brk if e.brk.whole else unresumable) from None
@@ -181,9 +181,13 @@ class FrameCompiler:
         return program.returns(result), None
 
     def _is_around(self, frame: Frame) -> bool:
-        """Whether the frame is of a call that was left to Python as a whole (SB0122): nobody is told of it again, and
-        code written for it would do what Python does."""
-        return self.code is not self.compile_region.root and not is_continuation(self.code) and is_apart(frame)
+        """Whether the frame is of a call that was left to Python as a whole (SB0122): nobody is told of it again."""
+        return self._is_inner() and is_apart(frame)
+
+    def _is_inner(self) -> bool:
+        """Whether Python has called the function, around what is compiled. Code written for one that computes nothing
+        would do what Python does."""
+        return self.code is not self.compile_region.root and not is_continuation(self.code)
 
     def _give_up(self, trace: Trace, why: str | Break) -> Entry | None:
         """Frames for which hold the same guards run as ordinary Python."""

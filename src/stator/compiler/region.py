@@ -19,7 +19,7 @@ from stator.compiler.pool import Pool
 from stator.compiler.reasons import reason_for, remedy_for
 from stator.controls.dynamo_config import under_torchs
 from stator.guards.program import compile_guards
-from stator.interp.policy import is_foreign, runs_whole, worth_tracing
+from stator.interp.policy import runs_whole, worth_tracing
 from stator.report import messages
 from stator.report.events import EVENTS, Broke
 from stator.space.host_types import Host, HostCallable
@@ -40,7 +40,7 @@ REGIONS: weakref.WeakSet[CompileRegion] = weakref.WeakSet()
 
 #: how often the code of calls inside of a frame that has reached the limit is compiled: for a case, and for any number
 _MOST_INSIDE = 2
-#: how many cases are told apart of a library's frame that computes nothing
+#: how many cases are told apart of a frame that computes nothing
 _MOST_AROUND = 4
 
 #: options of which torch does not heed its own values where a break is an error
@@ -253,13 +253,13 @@ class CompileRegion:
             return None
         return self._left_to_python(code, guards)
 
-    def run_as_it_is(self, code: CodeType, guards: list[Guard]) -> Entry | None:
+    def run_as_it_is(self, code: CodeType, guards: list[Guard], *, computes_nothing: bool = False) -> Entry | None:
         """Frames like this one run as ordinary Python around what is compiled, and count as nothing compiled.
 
-        After a few cases (each text that a progress bar shows is one) all frames of the code do.
+        After a few cases in which it computes nothing (each text that a progress bar shows is one) all of the code do.
         """
         around: set[Entry] = self.state_of(code).setdefault("around", set())
-        if len(around) == _MOST_AROUND and is_foreign(code):
+        if computes_nothing and len(around) >= _MOST_AROUND:
             self._leave([code])
             return None
         entry = self._left_to_python(code, guards)

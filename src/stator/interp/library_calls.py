@@ -77,9 +77,12 @@ def _is_private(name: str) -> bool:
 
 
 def is_apart(frame: Frame) -> bool:
-    """Whether the frame is a library's, has recorded nothing, and was given nothing that graphs are made of."""
-    if not policy.is_foreign(frame.code):
-        return False
+    """Whether the frame is a library's that computes nothing of the graph."""
+    return policy.is_foreign(frame.code) and computes_nothing(frame)
+
+
+def computes_nothing(frame: Frame) -> bool:
+    """Whether the frame has recorded nothing, and has nothing that graphs are made of."""
     recorder = frame.trace.recorder
     if recorder is not None and recorder.recorded_at > frame.begun:
         return False

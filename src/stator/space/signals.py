@@ -56,7 +56,15 @@ class DoFirst(BaseException):
 
 
 class RunsAsItIs(BaseException):
-    """The frame is ordinary Python around what is compiled, and runs so for arguments like these: no break."""
+    """The frame is ordinary Python around what is compiled, and runs so for arguments like these: no break.
+
+    Args:
+        computes_nothing: so it does as well for others, if it has been found of several.
+    """
+
+    def __init__(self, *, computes_nothing: bool = False) -> None:
+        super().__init__()
+        self.computes_nothing = computes_nothing
 
 
 class NearRecursionLimit(BaseException):
