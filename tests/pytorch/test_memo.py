@@ -13,6 +13,7 @@ from stator.pytorch.fake import memo, small
 from stator.pytorch.fake.fake_executor import FakeExecutor
 from stator.pytorch.fake.memo import MEMO
 from tests.pytorch.programs import assert_same
+from tests.pytorch.training import BACKENDS
 
 
 @pytest.fixture
@@ -50,6 +51,17 @@ def writes_through_views(a: Any) -> Any:
 def test_a_write_through_a_view_is_remembered(ran: list[Any]) -> None:
     check(writes_through_views, torch.randn(3))
     assert len(ran) == 3
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_number_that_varies_is_written_through_a_view(backend: str) -> None:
+    def fn(number: int) -> Any:
+        return torch.arange(6.0).reshape(2, 3).add_(number)
+
+    compiled, before = stator.compile(fn, backend=backend, fullgraph=True), stator.stats()
+    for number in range(2, 6):
+        assert_same(compiled(number), fn(number), f"with {number}")
+    assert stator.stats().diff(before).graphs == 2
 
 
 def test_a_write_through_a_view_with_a_history_is_not(ran: list[Any]) -> None:

@@ -167,7 +167,8 @@ class Memo:
 
     def _harmless(self, outcome: Outcome, metas: list[OperandMeta], fakes: list[FakeOperand]) -> bool:
         """A write that changed contents only: no view is involved, and the metadata stayed."""
-        if any(metas[i].is_view for i in outcome.written) and any(meta.requires_grad for meta in metas):
+        needed = any(isinstance(meta, TensorMeta) and meta.requires_grad for meta in metas)
+        if needed and any(metas[i].is_view for i in outcome.written):
             return False  # autograd rewrites the history of what it is a view of, or refuses to
         return all(self._stayed(meta, fake) for meta, fake in zip(metas, fakes, strict=True))
 
