@@ -26,6 +26,7 @@ def compile(
     backend: str | Callable[..., Any] = "inductor",
     fullgraph: bool = False,
     dynamic: bool | None = None,
+    dynamic_shapes: Any = None,
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     recompile_limit: int | None = None,
@@ -41,6 +42,11 @@ def compile(
         fullgraph: raise `GraphBreakError` rather than break the graph.
         dynamic: None makes a size or integer symbolic once it has varied, True from the start (integers that are
             arguments, or in containers that are), False never.
+        dynamic_shapes: what is symbolic, said of all inputs at once, by the names of parameters:
+            `{"x": ["batch", None, 3], "n": "steps"}`. A name varies, and is one number wherever it stands; None is as
+            it is found; a number is always that. Lists, dicts and objects have what is in them. torch's `ShapesSpec`
+            and `ParamsSpec` are taken too, with ranges and expressions (`torch.fx.experimental.dynamic_spec`). What
+            nothing is said of is None.
         mode: for Inductor: "default", "reduce-overhead", "max-autotune" …
         options: settings of Stator (`stator.config`) and, for Inductor, its own.
         recompile_limit: how many entries a function may have here before it runs eagerly (default 8).
@@ -53,7 +59,10 @@ def compile(
         A callable that behaves like `model`; for an `nn.Module`, an object that shares its attributes and parameters.
 
     Raises:
-        ConfigError: an unknown option. BackendError: an unknown backend. TypeError: `model` is not callable.
+        ConfigError: an unknown option. BackendError: an unknown backend. TypeError: `model` is not callable, or
+            `dynamic_shapes` is of another kind. ValueError: both `dynamic` and `dynamic_shapes`.
+        ConstraintViolationError: by the compiled function, where its inputs are not what `dynamic_shapes` says, or its
+            code does not let them be.
 
     Example:
         >>> compiled = stator.compile(model, backend="eager")
@@ -61,9 +70,9 @@ def compile(
     """
     if model is None:
         keywords: dict[str, Any] = {
-            "backend": backend, "fullgraph": fullgraph, "dynamic": dynamic, "mode": mode, "options": options,
-            "recompile_limit": recompile_limit, "isolate_recompiles": isolate_recompiles,
-            "disable": disable, "name": name,
+            "backend": backend, "fullgraph": fullgraph, "dynamic": dynamic, "dynamic_shapes": dynamic_shapes,
+            "mode": mode, "options": options, "recompile_limit": recompile_limit,
+            "isolate_recompiles": isolate_recompiles, "disable": disable, "name": name,
         }  # fmt: skip
         return functools.partial(compile, **keywords)
     if not callable(model):
@@ -73,7 +82,10 @@ def compile(
         _resolve_backend(backend, mode, rest)
         return model
     given = frozenset([*(options or {}), *(["recompile_limit"] if recompile_limit is not None else [])])
-    policy: dict[str, Any] = {"fullgraph": fullgraph, "dynamic": dynamic, "given": given}
+    said = _input_sizes(model, dynamic_shapes)
+    if said is not None and dynamic is not None and said is not dynamic:
+        raise ValueError("stator.compile: `dynamic` and `dynamic_shapes` can't be specified at the same time.")
+    policy: dict[str, Any] = {"fullgraph": fullgraph, "dynamic": dynamic if said is None else said, "given": given}
     settings = {**policy, "name": name, "isolated": isolate_recompiles}
     if isinstance(model, type):
         return _compiled_class(model, config, (backend, mode, rest), settings)
@@ -116,6 +128,11 @@ def _settings(options: dict[str, Any] | None, recompile_limit: int | None) -> tu
     if recompile_limit is not None:
         changes["recompile_limit"] = recompile_limit
     return config.replace(**changes), rest
+
+
+def _input_sizes(model: Any, dynamic_shapes: Any) -> Any:
+    torch = torch_layer()
+    return None if torch is None else torch.input_sizes(model, dynamic_shapes)
 
 
 def _resolve_backend(backend: Any, mode: str | None, rest: dict[str, Any]) -> Any:

@@ -20,6 +20,7 @@ class TorchLayer(NamedTuple):
     list_backends: Callable[[], list[str]]
     innermost: Callable[[Any], Any]
     compiled_module: Callable[[Any, Any], Any]
+    input_sizes: Callable[[Any, Any], Any]
     route: Callable[[Callable[..., Any]], None]
     unroute: Callable[[], None]
 
@@ -91,6 +92,7 @@ def _load_torch_layer() -> TorchLayer:
     pytorch.install()  # before others are imported that touch a private name of torch
     from stator import backends
     from stator.pytorch.modules.compiled_module import compiled_module
+    from stator.pytorch.shapes.input_sizes import input_sizes
     from stator.pytorch.state import other_tracers, torch_compile
 
     return TorchLayer(
@@ -98,6 +100,7 @@ def _load_torch_layer() -> TorchLayer:
         list_backends=backends.list_backends,
         innermost=other_tracers.innermost,
         compiled_module=compiled_module,
+        input_sizes=input_sizes,
         route=torch_compile.install,
         unroute=torch_compile.uninstall,
     )

@@ -82,7 +82,7 @@ def fits(entry: Entry, function: Host, args: list[Host], config: Config) -> bool
 
 
 def pool_of(
-    config: Config, asked: Asked, *, fullgraph: bool, dynamic: bool | None, given: frozenset[str], backend: Host
+    config: Config, asked: Asked, *, fullgraph: bool, dynamic: Host, given: frozenset[str], backend: Host
 ) -> Pool:
     """The pool of compile regions with these settings; one of its own where settings can't be compared."""
     name, mode, options = asked

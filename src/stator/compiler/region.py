@@ -66,7 +66,7 @@ class CompileRegion:
         *,
         backend: Host,
         fullgraph: bool,
-        dynamic: bool | None,
+        dynamic: Host,
         name: str | None,
         asked: Asked,
         remake: HostCallable,

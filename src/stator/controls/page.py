@@ -70,11 +70,11 @@ CONTROLS = (
     ),
     Control(
         "`dynamic_shapes=`, `shapes_spec=`",
-        "accepted, and said once not to be honoured: sizes become symbolic when they vary; "
-        "with `dynamic=` torch's ValueError",
+        "honoured, also as `stator.compile(dynamic_shapes=…)`: such sizes are symbols of the first trace, backed ones, "
+        "so that 0 and 1 have graphs of their own; with `dynamic=` torch's ValueError",
         f"{_HERE}::test_shape_specifications",
     ),
-    Control("`@dynamic_spec`", "said once not to be honoured", f"{_HERE}::test_dynamic_spec_decorator"),
+    Control("`@dynamic_spec`", "honoured, as `dynamic_shapes=`", f"{_HERE}::test_dynamic_spec_decorator"),
     Control("`torch.compiler.set_default_backend`", "as in torch, under `install()`", f"{_HERE}::test_default_backend"),
     Control(
         "`torch._dynamo.mark_unbacked`",

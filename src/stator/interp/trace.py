@@ -42,7 +42,7 @@ class Trace:
         config: the settings in force.
         compile_region: the compile() call that the trace is made for.
         region_state: what earlier traces of the same code in the same region left for this one (dynamic dimensions …).
-        dynamic: whether sizes are symbolic from the start (None: once they have varied).
+        dynamic: whether sizes are symbolic from the start (None: once they have varied), or what is said of inputs.
         done_first: what was done for real before this trace began.
         stop_at: the step before which the trace must end, with the reason `stop_reason`.
     """
@@ -53,7 +53,7 @@ class Trace:
         compile_region: interfaces.CompileRegion,
         *,
         region_state: dict[object, Any],
-        dynamic: bool | None,
+        dynamic: Any,
         done_first: set[object],
         stop_at: int,
         stop_reason: Break | None,

@@ -534,6 +534,12 @@ LATER = {
         "what torch remembers of its answers about symbols is forgotten",
         has=("cache_clear",),
     ),
+    "dynamic_spec": Name(
+        "torch.fx.experimental.dynamic_spec",
+        MODULE,
+        "what a program says of the sizes of its inputs",
+        has=("ShapesSpec", "ParamsSpec", "TensorSpec", "SeqSpec", "DictSpec", "ObjectSpec", "IntVar"),
+    ),
     "symbol_kinds": Name(
         "torch.utils._sympy.symbol", MODULE, "what a symbol stands for", has=("SymT", "symbol_is_type")
     ),
@@ -662,6 +668,9 @@ MODULE_MEMBERS = ("_parameters", "_buffers", "_modules")
 MODULE_TENSORS = ("_parameters", "_buffers")
 MODULE_HOOKS = ("_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks")
 MODULE_FIELDS = (*MODULE_MEMBERS, *MODULE_HOOKS)
+#: where a ShapesSpec keeps what is said of parameters; and a ParamsSpec what is said of named ones, and of the others
+SAID_OF_ALL = "_params"
+SAID_OF_PARAMETERS = ("_named_args", "_varargs", "_varkw")
 #: hooks on all modules: variables of the module in which `Module._call_impl` is written
 GLOBAL_HOOKS = (
     "_global_backward_pre_hooks",

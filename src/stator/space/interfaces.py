@@ -385,7 +385,7 @@ class Trace(Protocol):
 
     config: Config
     region_state: dict[object, Any]
-    dynamic: bool | None
+    dynamic: Any
     done_first: set[object]
     mutation_count: int
     steps: int

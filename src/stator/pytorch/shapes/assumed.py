@@ -19,11 +19,13 @@ from stator.pytorch.fake.origins import (
     TensorProperty,
     TensorPropertySource,
 )
+from stator.pytorch.shapes.input_sizes import Relations
 
 if TYPE_CHECKING:
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-    from stator.pytorch.types import FakeOperand, Origin, SymbolicContext
+    from stator.pytorch.types import FakeOperand, Number, Origin, SymbolicContext
+    from stator.space.interfaces import Trace
 
     #: what a symbol stands for: a fake tensor or symbolic number, its origin, and of a tensor the context
     Tracked: TypeAlias = tuple[FakeOperand, Origin, SymbolicContext | None]
@@ -68,14 +70,20 @@ class Assumed:
 
     Args:
         source_of: gives the source of an input by its origin.
+        trace: the trace.
     """
 
-    def __init__(self, source_of: Callable[[Origin], Source]) -> None:
+    def __init__(self, source_of: Callable[[Origin], Source], trace: Trace) -> None:
         self._source_of = source_of
+        self._relations = Relations(trace)
         #: names of properties that were no symbols when the tensor was met
         self._plain: set[str] = set()
         self._names: dict[str, str] = {}
         self._named: dict[str, Source] = {}
+
+    def is_symbol(self, number: Number, source: Source) -> None:
+        """A property of a tensor, or a number, is a symbol: it is what the program has said of it."""
+        self._relations.note(number, source)
 
     def is_plain(self, origin: Origin, kind: str, index: int, source: Source) -> None:
         """A property of a tensor is no symbol: the guard on the tensor says what it is."""
@@ -109,6 +117,7 @@ class Assumed:
             tracked: what the symbols of the environment stand for.
             in_contexts: whether torch is to raise where a context does not allow what was assumed.
         """
+        self._relations.confirm(env)
         fakes, origins, contexts = map(list, zip(*tracked, strict=True))
         helpers = env.produce_guards_verbose(
             fakes,

@@ -13,6 +13,7 @@ from stator.guards.guard import TypeIs
 from stator.guards.source import DictItemSource, GetAttrSource, ItemSource, LocalSource, Source
 from stator.pytorch import internals
 from stator.pytorch.shapes import marks
+from stator.pytorch.shapes.input_sizes import said_of, varies, varying_sizes
 from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
 from stator.pytorch.tensors.classes import inner_tensors, is_wrapper, may_have_symbols
 from stator.pytorch.traced import Dims
@@ -65,7 +66,8 @@ def _dims(trace: Trace, tensor: torch.Tensor, source: Source, holder: torch.Tens
 def _own_dims(trace: Trace, tensor: torch.Tensor, source: Source, holder: torch.Tensor | None = None) -> Dims:
     """The same, not of what is in it; marks on the wrapper that holds a tensor of as many dimensions are its own."""
     bearers = [tensor] if holder is None or holder.dim() != tensor.dim() else [tensor, holder]
-    told = _told(trace, tensor, source) if is_told_of(trace) else {}
+    said = varying_sizes(trace, source if bearers[-1] is tensor else source.base, tensor)  # type: ignore[arg-type]
+    told = said if said is not None else _told(trace, tensor, source) if is_told_of(trace) else {}
     kept = {dim for dim, dynamic in told.items() if not dynamic} | _numbers(trace, source)
     fixed = marks.dims(bearers, "_dynamo_static_indices") | kept
     unbacked = marks.dims(bearers, marks.UNBACKED)
@@ -230,6 +232,9 @@ def number_varies(trace: Trace, host: int | float, source: Source) -> bool:
     """Whether a number read from the frame counts rounds, or was another in an earlier trace of the same code."""
     if source.is_constant:
         return False
+    said = said_of(trace, source)
+    if said is not None:
+        return type(host) is int and varies(said[0], host, source) and not is_fixed(trace, source)
     told = told_dynamic(trace, source, host) if type(host) is int and is_told_of(trace) else None
     if told is not None:
         return told and not is_fixed(trace, source)

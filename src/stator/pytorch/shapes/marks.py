@@ -9,6 +9,7 @@ import torch
 
 from stator import errors
 from stator.guards.source import SizeSource, Source
+from stator.pytorch.shapes.input_sizes import variables
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from stator.guards.base import Guard
     from stator.pytorch.types import SymbolicContext
+    from stator.space.interfaces import Trace
 
 __all__ = ["ENFORCED", "HINT", "UNBACKED", "constrain", "dims", "enforced_sizes", "refuse_to_fix", "violation"]
 
@@ -36,8 +38,9 @@ def dims(tensors: Sequence[torch.Tensor], *names: str) -> set[int]:
     return {dim % rank for dim in marks} if rank else set()
 
 
-def constrain(context: SymbolicContext, tensor: torch.Tensor, source: Source, *, enforced: bool) -> None:
-    """Have the sizes of marked dimensions taken to be in the ranges said, and the code kept from fixing them."""
+def constrain(trace: Trace, context: SymbolicContext, tensor: torch.Tensor, source: Source, *, enforced: bool) -> None:
+    """Have the sizes of marked dimensions, and of those that the program has said to be variables, taken to be in the
+    ranges said, and the code kept from fixing them."""
     from torch.fx.experimental.symbolic_shapes import (
         RelaxedUnspecConstraint,
         StrictMinMaxConstraint,
@@ -45,18 +48,21 @@ def constrain(context: SymbolicContext, tensor: torch.Tensor, source: Source, *,
         int_oo,
     )
 
-    fixed = dims([tensor], *ENFORCED) if enforced else set()
+    said = variables(trace, source, tensor.dim())
+    marked = dims([tensor], *ENFORCED) | said.keys()
+    fixed = marked if enforced else set()
     for dim in fixed:
         context.constraint_sizes[dim] = RelaxedUnspecConstraint(warn_only=False)
-    for said in tensor.__dict__.get("_dynamo_dynamic_range") or ():
-        if (said.min, said.max) == (None, None) or said.dim not in dims([tensor], *ENFORCED, HINT):
+    ranges = [(each.dim, each.min, each.max) for each in tensor.__dict__.get("_dynamo_dynamic_range") or ()]
+    for dim, least, most in [*ranges, *((dim, each.min or None, each.max) for dim, each in said.items())]:
+        if (least, most) == (None, None) or dim not in marked | dims([tensor], HINT):
             continue
-        sizes = ValueRanges(said.min or 0, int_oo if said.max is None else said.max)
-        size = tensor.size(said.dim)
+        sizes = ValueRanges(least or 0, int_oo if most is None else most)
+        size = tensor.size(dim)
         if size not in sizes:
-            text = f"`{SizeSource(source, said.dim).expr()}` is marked to be {_shown(sizes)}, and is {size}"
+            text = f"`{SizeSource(source, dim).expr()}` is marked to be {_shown(sizes)}, and is {size}"
             raise errors.ConstraintViolationError(text)
-        context.constraint_sizes[said.dim] = StrictMinMaxConstraint(vr=sizes, warn_only=said.dim not in fixed)
+        context.constraint_sizes[dim] = StrictMinMaxConstraint(vr=sizes, warn_only=dim not in fixed)
 
 
 def _shown(sizes: ValueRanges) -> str:

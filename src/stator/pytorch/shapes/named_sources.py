@@ -15,7 +15,7 @@ from stator.pytorch import internals
 if TYPE_CHECKING:
     from stator.space.interfaces import Trace
 
-__all__ = ["is_told_of", "told_dynamic"]
+__all__ = ["is_told_of", "parameter_of", "told_dynamic"]
 
 
 def is_told_of(trace: Trace) -> bool:
@@ -76,7 +76,7 @@ def _numbers(entries: str) -> frozenset[int]:
 
 def _torchs_name(trace: Trace, source: Source) -> str:
     """The name that torch gives to a source: as ours, but for where it begins."""
-    parameter = _parameter(trace, source)
+    parameter = parameter_of(trace, source)
     if parameter is not None:
         return f"L[{parameter!r}]"
     if isinstance(source, GlobalSource):
@@ -87,7 +87,7 @@ def _torchs_name(trace: Trace, source: Source) -> str:
     return _torchs_name(trace, base) + source.expr().removeprefix(base.expr())
 
 
-def _parameter(trace: Trace, source: Source) -> str | None:
+def parameter_of(trace: Trace, source: Source) -> str | None:
     """The local variable that a source is; None for others.
 
     Of a module the first frame is that of its `__call__`, and torch's that of `forward`: the names are those of its

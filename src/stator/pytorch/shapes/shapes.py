@@ -72,7 +72,7 @@ class Shapes:
         self._sources: dict[str, Source] = {}
         #: what produce_guards is to look at: (fake tensor or symbolic number, origin, context)
         self._tracked: list[tuple[FakeOperand, Origin, SymbolicContext | None]] = []
-        self._assumed = Assumed(self.source_of)
+        self._assumed = Assumed(self.source_of, recorder.trace)
         self._boxes: dict[SymValue, TensorValue] = {}
         self.symbols: dict[sympy.Symbol, SymValue] = {}
         #: numbers read from the frame, by their sources; and elements of tensors, by what tells which
@@ -153,7 +153,7 @@ class Shapes:
             assert value.source is not None
             ignored = self.recorder.trace.config.allow_ignore_mark_dynamic
             for context, tensor, source in parts_of(known, value.host, value.source):
-                marks.constrain(context, tensor, source, enforced=not ignored)
+                marks.constrain(self.recorder.trace, context, tensor, source, enforced=not ignored)
         return known
 
     def made_like(self, value: TracedTensor) -> None:
@@ -207,6 +207,7 @@ class Shapes:
                     self._assumed.is_plain(origin, kind, i, source)
 
     def _note_symbol(self, number: Number, source: Source) -> None:
+        self._assumed.is_symbol(number, source)
         symbol = number.node.expr
         if symbol.is_symbol and symbol not in self.symbols:
             self.symbols[symbol] = SymValue.existing(self.recorder, number, source)
@@ -225,6 +226,7 @@ class Shapes:
         self._tracked.append((value.number, origin, None))
         self.symbols[symbol] = value
         self._contexts[id(value)] = context
+        self._assumed.is_symbol(value.number, source)
         return value
 
     def note_sizes(self, values: Sequence[Value]) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator._core import Compiled
-from stator.controls.dynamo_config import warn_once
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Function, Host, Kwargs
@@ -48,22 +47,18 @@ def _with_torchs_signature(compile: Function) -> Function:
 def _as_stators(model: torch.nn.Module, asked: Kwargs) -> Kwargs:
     """The keywords of `torch.compile()` as those of `stator.compile()`; what is not heeded is said once."""
     keywords = dict(asked)
-    for name in ("dynamic_shapes", "shapes_spec"):
-        if keywords.pop(name, None) is not None:
+    for name in ("dynamic_shapes", "shapes_spec"):  # torch 2.15 and 2.13
+        said = keywords.pop(name, None)
+        if said is not None:
             if keywords.get("dynamic") is not None:
                 raise ValueError(f"torch.compile: `dynamic` and `{name}` can't be specified at the same time.")
-            warn_once(f"torch.compile({name}=…) {_NO_SHAPES}")
-    if getattr(getattr(model, "forward", model), "_dynamic_spec", None) is not None:
-        warn_once(f"@dynamic_spec {_NO_SHAPES}")
+            keywords["dynamic_shapes"] = said
     if keywords.get("backend") is None:
         keywords["backend"] = _default_backend()
     if keywords.get("mode") is not None and keywords.get("options") is not None:
         text = "Either mode or options can be specified, but both can't be specified at the same time."
         raise RuntimeError(text)
     return keywords
-
-
-_NO_SHAPES = "is not honoured by Stator: sizes become symbolic when they vary, or are marked"
 
 
 def _default_backend() -> str | Function:
