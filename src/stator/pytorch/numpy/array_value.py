@@ -156,11 +156,12 @@ def _existing(space: Space, host: Host, source: Source) -> TensorValue | None:
     """The tensor in the memory of an existing array."""
     if source.is_constant or type(host) not in (np.ndarray, *SCALARS):
         return None
+    recorder = space.trace.recorder
     try:
-        tensor = tensor_of(host)
+        with recorder.state.at_entry():
+            tensor = tensor_of(host)
     except (TypeError, ValueError):
         return None
-    recorder = space.trace.recorder
     value = TensorValue(recorder, torch.Tensor, None)
     value.source = CallSource(tensor_of, source, "torch.from_numpy")
     value.host = tensor

@@ -242,7 +242,8 @@ class Shapes:
         """A float as an input that is a tensor: of plain floats backends make constants."""
         made = TensorValue(self.recorder, torch.Tensor, None)
         made.source = CallSource(boxed, source, "torch.tensor")
-        made.host = boxed(number)
+        with self.recorder.state.at_entry():
+            made.host = boxed(number)
         made.meta = self.recorder.fakes.describe(made.host)
         return made
 

@@ -181,6 +181,10 @@ class State:
         """Whether inference mode is on in the global state of this key."""
         return bool(key[1])
 
+    def at_entry(self) -> torch.inference_mode:
+        """Inference mode on or off as at the start: what guards load in a call, and make anew, is made so."""
+        return torch.inference_mode(self.infers(self.entry_key))
+
     def rely(self, names: Iterable[str]) -> None:
         """The trace depends on these switches, as they were at its start."""
         self.used = True
