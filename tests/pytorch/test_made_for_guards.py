@@ -18,12 +18,12 @@ def decorated(image, rate):
 
 def entered(image, rate):
     with torch.inference_mode():
-        return torch.from_numpy(image) * 2.0 * rate
+        return torch.from_numpy(image) * 2.0
 
 
 def left(image, rate):
     with torch.inference_mode(False):
-        return torch.from_numpy(image) * rate
+        return torch.from_numpy(image) * 3.0
 
 
 PROGRAMS = {"decorated": torch.inference_mode()(decorated), "entered": entered, "left": left, "without": decorated}

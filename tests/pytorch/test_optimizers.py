@@ -143,6 +143,16 @@ def test_operators_that_write_lists_of_tensors(name: str, backend: str) -> None:
     assert_same(got, expected, name, RTOL)
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("name", ["adamw", "amsgrad", "adagrad", "momentum"])
+def test_a_rate_that_varies_is_a_tensor_to_operators_that_take_none(name: str, backend: str) -> None:
+    expected = train(FUSED[name], lambda step: step, 6, 0.9)
+    stator.reset()
+    got = train(FUSED[name], lambda step: stator.compile(step, backend=backend), 6, 0.9)
+    assert_same(got, expected, name, RTOL)
+    assert not any("lr" in record.reason for record in stator.stats().recompile_log)
+
+
 def test_operators_that_write_lists_of_tensors_with_inductor() -> None:
     expected = train(FUSED["adamw"], lambda step: step, 3)
     stator.reset()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -35,6 +36,7 @@ __all__ = [
     "tensor_of_symbols",
     "truth_of_sizes",
     "with_numbers",
+    "with_tensors",
 ]
 
 _Base: Any = internals.TensorBase
@@ -177,6 +179,45 @@ def tensor_of_float(space: Space, call: Call) -> Call | None:
     again.args, again.kwargs = call.args, {"dtype": torch.get_default_dtype(), **given, "copy": True}
     again.operands, again.metas = [box], [box.meta]
     return again
+
+
+def with_tensors(space: Space, call: Call) -> Call | None:
+    """`torch._fused_adam_(…, lr=rate)` of a symbolic float as the operator's overload that takes a tensor there: no
+    operator takes symbols for what its schema calls a float. None where there is none such."""
+    floats = {index for index, operand in enumerate(call.operands) if operand.symbolic and operand.cls is float}
+    names = _tensors_or_floats(getattr(call.function, "__name__", "")) if floats else frozenset[str]()
+    places = [arg.index for name, arg in call.kwargs.items() if name in names and type(arg) is Operand]
+    chosen = [index for index in places if index in floats]
+    if not chosen:
+        return None
+    recorder = space.trace.recorder
+    again = Call(call.function, call.kind, call.target, call.swap)
+    again.args, again.kwargs = call.args, call.kwargs
+    again.operands, again.metas = list(call.operands), list(call.metas)
+    for index in chosen:
+        value = call.operands[index]
+        box = _boxed(recorder, value) or _multiplied(recorder, value)
+        again.operands[index], again.metas[index] = box, box.meta
+    return again
+
+
+@functools.cache
+def _tensors_or_floats(name: str) -> frozenset[str]:
+    """The arguments of an operator of this name that are floats in one overload, and in another, which is the same
+    otherwise, tensors."""
+    packet = getattr(torch.ops.aten, name, None)
+    if packet is None or "default" not in packet.overloads():
+        return frozenset()
+    usual, found = _kinds(packet.default), set[str]()
+    for other in (_kinds(getattr(packet, each)) for each in packet.overloads()):
+        differing = {key for key in usual if other.get(key) != usual[key]}
+        if all((usual[key], other.get(key)) == ("float", "Tensor") for key in differing):
+            found |= differing
+    return frozenset(found)
+
+
+def _kinds(operator: Any) -> dict[str, str]:
+    return {arg.name: str(arg.type) for arg in internals.schema(operator).arguments}
 
 
 def _boxed(recorder: Recorder, value: Any) -> TensorValue | None:
