@@ -90,6 +90,13 @@ _CLASSES = {
     "infer_parameters": Name(
         "torch.nn.modules.lazy.LazyModuleMixin._infer_parameters", FUNCTION, "lazy modules become others", takes=4
     ),
+    "around_checkpoint": Name(
+        "torch.utils.checkpoint._checkpoint_without_reentrant_generator",
+        FUNCTION,
+        "what a checkpoint does before a function and after it",
+        takes=6,
+        public="torch.utils.checkpoint.checkpoint",
+    ),
     "sac_ignored_ops": Name(
         "torch.utils.checkpoint.SAC_IGNORED_OPS", OBJECT, "operators that no policy of a checkpoint is asked about"
     ),

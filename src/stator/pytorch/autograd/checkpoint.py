@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.utils.checkpoint as library
@@ -21,7 +21,9 @@ from stator.pytorch.autograd import checkpoint_policy
 from stator.pytorch.autograd.backward_graph import Witness
 from stator.pytorch.autograd.checkpoint_policy import Policies, policies_of
 from stator.pytorch.autograd.reentrant import run_reentrant, warn_if_lost
+from stator.pytorch.autograd.sent_again import Checkpoints
 from stator.pytorch.distributed.operators import is_message
+from stator.pytorch.distributed.sending import computed_again, is_sent_again, results_in
 from stator.pytorch.state.saved_hooks import SavedHooks
 from stator.space.protocol import TRUE, register
 from stator.space.value import Constant, Unsupported, Value
@@ -47,6 +49,8 @@ _OWN: dict[str, tuple[object, ...] | None] = {
     "early_stop": None,
     "preserve_rng_state": (True, False),
 }
+#: options that change how often something is done, and what they are by default
+_REAL: dict[str, Any] = {"preserve_rng_state": True, "determinism_check": "default", "early_stop": True}
 if "respect_saved_tensors_hooks" in inspect.signature(_original).parameters:  # since torch 2.14
     _OWN["respect_saved_tensors_hooks"] = (None,)
 
@@ -79,7 +83,9 @@ def _run(space: Space, args: list[Value], kwargs: dict[str, Value], own: dict[st
     if reentrant:
         warn_if_lost(space, args[1:])
     recorder = space.trace.recorder
-    before, last = _Acts(recorder), internals.root(recorder.nodes.graph).prev
+    before = _Acts(recorder)
+    checkpoints = space.trace.extension(Checkpoints)
+    begun = checkpoints.begin()
     if reentrant and kwargs:
         raise _refusal("it is reentrant, and has named arguments")
     with Witness(space, *args, *kwargs.values()) as witness:
@@ -87,10 +93,22 @@ def _run(space: Space, args: list[Value], kwargs: dict[str, Value], own: dict[st
             result = run_reentrant(space, args[0], args[1:])
         else:
             result = _run_plain(space, args, kwargs)
-    if torch.is_grad_enabled() and (witness.acts or any(is_message(node.target) for node in _since(recorder, last))):
+    if torch.is_grad_enabled() and (witness.acts or any(is_message(node.target) for node in _since(recorder, begun))):
         raise _refusal(_ACTS)
     before.refuse_others(draws=space.known(own.get("preserve_rng_state", TRUE).force()) is True)
-    _mark(recorder, last, policies)
+    nodes = list(_since(recorder, begun))
+    if is_sent_again(recorder, nodes):
+        if reentrant or (policies is not None and not recorder.traces_backward):
+            raise _refusal("its function communicates, which this kind of checkpoint does again as no graph does")
+        if policies is None:
+            options = {name: space.known(own.get(name, Constant(value)).force()) for name, value in _REAL.items()}
+            results = results_in(space, result)
+            again, why = computed_again(recorder, nodes, options, results)
+            if why:
+                raise _refusal(f"its function communicates, {why}")
+            checkpoints.end(begun, options, nodes, results)
+            nodes = again
+    _mark(recorder, nodes, policies)
     before.refuse_others(draws=True)
     return result
 
@@ -136,10 +154,10 @@ def _policies(space: Space, context_fn: Value | None, reentrant: bool) -> Polici
     return found
 
 
-def _mark(recorder: Recorder, last: torch.fx.Node, policies: Policies | None) -> None:
-    """Ask the backend to recompute what was recorded after a node, or to do what the policy says."""
+def _mark(recorder: Recorder, nodes: list[torch.fx.Node], policies: Policies | None) -> None:
+    """Ask the backend to recompute these, or to do what the policy says."""
     region = next(_regions)
-    for node in _since(recorder, last):
+    for node in nodes:
         if node.op != "placeholder" and "recompute" not in node.meta:
             operation = recorder.nodes.operations.get(node)
             policy = None if policies is None or operation is None else policies.of(operation)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stator.pytorch.autograd.sent_again import Checkpoints
 from stator.pytorch.backend_call.contract import Inputs, in_context
 from stator.pytorch.backend_call.pieces import compiled_in_pieces, pieces_of
 from stator.pytorch.graph.graph_module import sources_go_with
@@ -29,6 +30,8 @@ def compiled_under_contract(
     AOTAutograd may try with the elements of tensors as symbols, and begin again.
     """
     insert_asserts(recorder, gm)
+    if recorder.traces_backward:
+        recorder.trace.extension(Checkpoints).take_out(gm)
     recorder.shapes.offer_floats()
     try:
         try:

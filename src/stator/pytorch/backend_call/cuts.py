@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.pytorch import internals
+from stator.pytorch.autograd.sent_again import Checkpoints
 from stator.pytorch.shapes.unbacked import symbols_of
 from stator.pytorch.state import saved_on_cpu
 from stator.pytorch.tensors.tensor import TensorValue
@@ -65,6 +66,7 @@ class Cuts:
         if self.recorder.tracked.engine.backward_steps:
             yield 0, len(nodes) - 1
         yield from self._other_state(nodes)
+        yield from self._computed_again(nodes)
 
     def _may_cross(self, node: torch.fx.Node) -> bool:
         value: GraphValue = self.recorder.nodes.values.get(node)
@@ -109,6 +111,12 @@ class Cuts:
                 left = position
         if left is not None:
             yield left, len(nodes) - 1
+
+    def _computed_again(self, nodes: list[torch.fx.Node]) -> Iterator[tuple[int, int]]:
+        """From where the function of a checkpoint begins to where it ends."""
+        for begun, ended, _ in self.recorder.trace.extension(Checkpoints).found:
+            if begun in self.place:
+                yield self._span([begun, ended])
 
     def _is_of_state(self, node: torch.fx.Node) -> bool:
         if saved_on_cpu.is_boundary(node):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stator.pytorch.autograd.sent_again import Checkpoints
 from stator.pytorch.backend_call.pieces import may_be_cut
 from stator.pytorch.graph.memory import memory_guard, must_run_in_order
 
@@ -18,7 +19,11 @@ __all__ = ["runs_in_order"]
 
 def runs_in_order(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue]) -> bool:
     """Whether no backend can take the graph whole, nor in the pieces that it must be cut into."""
-    return must_run_in_order(recorder, inputs) or not _lie_apart(recorder, inputs) or not may_be_cut(recorder, gm)
+    if must_run_in_order(recorder, inputs) or not _lie_apart(recorder, inputs) or not may_be_cut(recorder, gm):
+        return True
+    # Of a backward pass that is in the graph itself, a backend computes nothing again.
+    sent_again = recorder.traces_backward and recorder.trace.extension(Checkpoints)
+    return bool(sent_again and recorder.tracked.engine.backward_steps)
 
 
 def _lie_apart(recorder: Recorder, inputs: list[TracedValue]) -> bool:

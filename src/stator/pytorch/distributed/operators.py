@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
     from stator.pytorch.types import Host, Operator
 
-__all__ = ["MESSAGES", "is_message", "operator"]
+__all__ = ["MESSAGES", "NAMESPACES", "communicates", "is_message", "operator"]
 
 _NAMESPACE = "stator_c10d"
+#: of operators that communicate, torch's and these
+NAMESPACES = frozenset({"_c10d_functional", "_c10d_functional_autograd", _NAMESPACE})
 _Tensors = list[torch.Tensor]
 
 
@@ -134,6 +136,12 @@ _OPERATORS: dict[str, tuple[str, Callable[..., Any], Callable[..., Any]]] = {
 def is_message(function: Host) -> bool:
     """Whether it is an operator of a message between two ranks."""
     return getattr(function, "namespace", "") == _NAMESPACE and function.__name__.partition(".")[0] in MESSAGES
+
+
+def communicates(function: Host) -> bool:
+    """Whether it is an operator of a collective that others of the group perform too."""
+    namespace, _, rest = str(function).partition(".")
+    return namespace in NAMESPACES and not rest.startswith("wait") and not is_message(function)
 
 
 @functools.cache

@@ -12,6 +12,7 @@ from torch.autograd.forward_ad import exit_dual_level
 
 from stator._core import calls_begun
 from stator.pytorch import internals
+from stator.pytorch.autograd import sent_again
 from stator.pytorch.graph.undo import Recovery, recovery
 from stator.pytorch.objects.resizing import Resizes
 from stator.pytorch.state import global_state, saved_on_cpu
@@ -34,6 +35,7 @@ __all__ = [
     "beginning_steps",
     "leaving_state_alone",
     "lending",
+    "outline_checkpoints",
     "resizing",
     "take_out_resizes",
     "with_zeros",
@@ -178,15 +180,23 @@ def _zeros(tensor: Host) -> Function:
     return lambda: unflatten({name: zeros() for name, zeros in parts.items()}, context, size, stride)
 
 
-def leaving_state_alone(compiled: Function) -> Function:
+def outline_checkpoints(recorder: Recorder) -> None:
+    """Give the checkpoints in the graph what they run again."""
+    recorder.trace.extension(sent_again.Checkpoints).outline()
+
+
+def leaving_state_alone(compiled: Function, recorder: Recorder) -> Function:
     """An exception must not leave the global state as the middle of the graph has made it."""
+    if not recorder.effects.state_nodes and not recorder.trace.extension(sent_again.Checkpoints):
+        return compiled
 
     def run(*args: object) -> Nested:
         before, level, nesting = global_state.snapshot(), internals.forward_level(), global_state.autocast_nesting()
-        hooks = saved_on_cpu.count()
+        hooks, checkpoints = saved_on_cpu.count(), sent_again.running()
         try:
             return compiled(*args)
         except BaseException:
+            sent_again.end_beyond(checkpoints)
             saved_on_cpu.end_beyond(hooks)
             global_state.apply(before)
             global_state.leave_autocast(nesting)

@@ -15,6 +15,7 @@ from stator.pytorch.graph.compiled_graph import (
     beginning_steps,
     leaving_state_alone,
     lending,
+    outline_checkpoints,
     resizing,
     take_out_resizes,
     with_zeros,
@@ -58,6 +59,7 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     inputs = members_last(recorder.nodes.inputs.take_used(recorder.shapes.binders))
     refuse_strangers(graph)
     recorder.trace.extension(Regions).outline()
+    outline_checkpoints(recorder)
     graph.lint()
     root = torch.nn.Module()
     for name, item in recorder.nodes.attributes.items():
@@ -81,8 +83,7 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     if unread:
         compiled = without_last(compiled, len(unread))
     compiled = recorder.trace.extension(Reliances).counting_failures(compiled)
-    if effects.state_nodes:
-        compiled = leaving_state_alone(compiled)
+    compiled = leaving_state_alone(compiled, recorder)
     compiled = without_overrides(compiled, inputs)
     return CompiledGraph(compiled, sources, gm, sum(node.op.startswith("call") for node in graph.nodes), located)
 

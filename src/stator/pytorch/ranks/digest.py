@@ -13,7 +13,7 @@ import torch.fx
 
 from stator.bytecode.continuation import original_of, unvaried
 from stator.guards.guard import CodeIs
-from stator.pytorch.distributed.operators import MESSAGES
+from stator.pytorch.distributed.operators import communicates
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Collective", "Digest", "Post", "digest_of", "family", "own_place", "place", "remember"]
 
-_NAMESPACES = frozenset({"_c10d_functional", "_c10d_functional_autograd", "stator_c10d"})
-#: between two ranks: one sends what the other receives
-_MESSAGES = frozenset(("stator_c10d", name) for name in MESSAGES)
 #: what each rank gives to these, and gets, may be of other sizes
 _UNEVEN = frozenset({"all_to_all", "gather", "scatter", "permute", "send", "recv"})
 _VARIANTS = re.compile("(_into_tensor|_tensor|_single|_coalesced|_object|_out|_base|_autograd)+$")
@@ -122,13 +119,15 @@ def digest_of(code: CodeType, entry: Entry, breaks: list[Broke]) -> Digest:
     for broke in breaks:
         reason = _OWN.sub("…", broke.brk.reason)
         evidence.append([f"break {broke.brk.code}: {reason}", os.path.basename(broke.where)])
-    return Digest(function, tuple(_collective(node) for node in nodes if _communicates(node)), not breaks, evidence)
+    return Digest(
+        function, tuple(_collective(node) for node in nodes if communicates(node.target)), not breaks, evidence
+    )
 
 
 def remember(gm: torch.fx.GraphModule) -> None:
     """Have the metadata of collectives made as long as it can be."""
     for node in _nodes(gm):
-        if _communicates(node):
+        if communicates(node.target):
             for given in node.all_input_nodes:
                 given.meta.get("example_value")
 
@@ -169,18 +168,8 @@ def _nodes(gm: torch.fx.GraphModule) -> Iterator[torch.fx.Node]:
             yield node
 
 
-def _parts(node: torch.fx.Node) -> tuple[str, str]:
-    namespace, _, rest = str(node.target).partition(".")
-    return namespace, rest.partition(".")[0]
-
-
-def _communicates(node: torch.fx.Node) -> bool:
-    namespace, name = _parts(node)
-    return namespace in _NAMESPACES and not name.startswith("wait") and (namespace, name) not in _MESSAGES
-
-
 def _collective(node: torch.fx.Node) -> Collective:
-    op = family(_parts(node)[1])
+    op = family(str(node.target).split(".")[1])
     arguments: list[Any] = [*node.args, *node.kwargs.values()]
     given, group = arguments[:-1], arguments[-1]
     first = given[0] if isinstance(given[0], (list, tuple)) else given[:1]

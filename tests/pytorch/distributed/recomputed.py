@@ -1,0 +1,183 @@
+"""Checkpoints whose functions communicate: what is sent, and what comes of it, where one rank runs ordinary Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.distributed._functional_collectives as functional
+import torch.nn.functional as F
+from torch.distributed.tensor import init_device_mesh
+from torch.distributed.tensor.parallel import parallelize_module
+from torch.utils.checkpoint import checkpoint
+
+import stator
+from tests.pytorch.distributed.tensors import PLAN, SEQUENCE_PLAN, Block
+
+Function = Callable[[Any], Any]
+
+WEIGHTS = [torch.randn(3, 3, generator=torch.Generator().manual_seed(seed)).requires_grad_() for seed in (1, 2)]
+
+
+def in_place(x: Any) -> Any:
+    y = x @ WEIGHTS[0]
+    dist.all_reduce(y)
+    return (y * WEIGHTS[1][0]).sin()
+
+
+def asynchronous(x: Any) -> Any:
+    y = x @ WEIGHTS[0]
+    work: Any = dist.all_reduce(y, async_op=True)
+    z = (x @ WEIGHTS[1]).sin()
+    work.wait()
+    return (y * z).sin()
+
+
+def functional_one(x: Any) -> Any:
+    y = functional.all_reduce((x @ WEIGHTS[0]).sin(), "sum", dist.group.WORLD)
+    return (y @ WEIGHTS[1]).sin() + 1
+
+
+def at_its_end(x: Any) -> Any:
+    """Nothing that is saved comes after it: it is sent once."""
+    y = (x @ WEIGHTS[0]).sin() @ WEIGHTS[1]
+    z = y.detach() * 1
+    dist.all_reduce(z)
+    return y + z
+
+
+def of_its_result(x: Any) -> Any:
+    """What is saved last is the result itself, which a backend keeps: it need not compute it again."""
+    return functional.all_reduce(x @ WEIGHTS[0], "sum", dist.group.WORLD).tanh()
+
+
+def kept(x: Any) -> Any:
+    """What is saved last is a result, which a backend keeps."""
+    y = functional.all_reduce(x @ WEIGHTS[0], "sum", dist.group.WORLD)
+    return y, y.sin()
+
+
+def unread(x: Any) -> Any:
+    """Nothing that is saved is computed of it: it is sent twice all the same."""
+    y = (x @ WEIGHTS[0]).sin()
+    z = y.detach() * 1
+    dist.all_reduce(z)
+    return (y @ WEIGHTS[1]).sin() + 0 * z
+
+
+def two_apart(x: Any) -> Any:
+    """In the backward pass the second one is needed first."""
+    a = functional.all_reduce((x @ WEIGHTS[0]).sin(), "sum", dist.group.WORLD)
+    b = functional.all_reduce((x @ WEIGHTS[1]).cos(), "sum", dist.group.WORLD)
+    return (a * a) + (b * b).sin()
+
+
+def nested(x: Any) -> Any:
+    x = checkpoint(in_place, x, use_reentrant=False)
+    return checkpoint(functional_one, x, use_reentrant=False).sin()
+
+
+def drawing(x: Any) -> Any:
+    y = F.dropout(x @ WEIGHTS[0], 0.5)
+    dist.all_reduce(y)
+    return (y * WEIGHTS[1][0]).sin()
+
+
+def drawing_last(x: Any) -> Any:
+    return F.dropout(drawing(x), 0.5)
+
+
+def between(x: Any) -> Any:
+    """What is made of the result communicates as well, and another part of it is needed before that."""
+    z = checkpoint(functional_one, x, use_reentrant=False)
+    a = functional.all_reduce(z * 2, "sum", dist.group.WORLD)
+    return (a + z.sin()).sum()
+
+
+def _twice(function: Function, **options: Any) -> Function:
+    options = {"use_reentrant": False} | options
+
+    def f(x: Any) -> Any:
+        x = checkpoint(function, x, **options)
+        return checkpoint(function, x, **options).sin().sum()
+
+    return f
+
+
+def _step(x: Any) -> Any:
+    """The backward pass is in the compiled function."""
+    loss = _twice(in_place)(x)
+    loss.backward()
+    return loss.detach()
+
+
+def _parallel(plan: Any) -> Function:
+    torch.manual_seed(0)
+    mesh = init_device_mesh("cpu", (2,))
+    blocks = [parallelize_module(Block(), mesh, plan) for _ in range(2)]
+
+    def f(x: Any) -> Any:
+        x = F.pad(x.view(1, *x.shape), (0, 5))
+        for block in blocks:
+            x = checkpoint(block, x, use_reentrant=False)
+        return x.sin().sum()
+
+    return f
+
+
+#: makes a program: how many breaks it has with a backend that runs operations as recorded, and with one that traces the
+#: backward pass; None: it sends equal collectives once, so that no rank may run ordinary Python
+PROGRAMS: dict[str, tuple[Callable[[], Function], int, int | None]] = {
+    "in_place": (lambda: _twice(in_place), 0, 0),
+    "asynchronous": (lambda: _twice(asynchronous), 0, 0),
+    "functional": (lambda: _twice(functional_one), 0, 0),
+    "at_its_end": (lambda: _twice(at_its_end), 0, 0),
+    "to_the_end": (lambda: _twice(at_its_end, early_stop=False), 0, 2),
+    "of_its_result": (lambda: _twice(of_its_result), 0, 2),
+    "kept": (lambda: lambda x: sum(checkpoint(kept, x, use_reentrant=False)).sum(), 0, 1),
+    "unread": (lambda: _twice(unread), 0, 2),
+    "two_apart": (lambda: _twice(two_apart), 0, 2),
+    "nested": (lambda: _twice(nested), 0, 2),
+    "drawing": (lambda: _twice(drawing), 0, 0),
+    "drawing_last": (lambda: _twice(drawing_last), 0, 2),
+    "between": (lambda: between, 0, 0),
+    "reentrant": (lambda: _twice(in_place, use_reentrant=True), 2, 2),
+    "step": (lambda: _step, 0, 0),
+    "tensor_parallel": (lambda: _parallel(PLAN), 0, 0),
+    "sequence_parallel": (lambda: _parallel(SEQUENCE_PLAN), 0, None),
+}
+
+
+def _run(function: Function, same: bool) -> list[Any]:
+    """Results and gradients of calls; the input is the rank's own, or the same on all."""
+    found = []
+    for rows in (4, 4, 4) if same else (4, 6, 8):
+        torch.manual_seed(rows if same else 10 * rows + dist.get_rank())
+        x = torch.randn(rows, 3, requires_grad=True)
+        for weight in WEIGHTS:
+            weight.grad = None
+        made = function(x)
+        if made.requires_grad:
+            made.backward()
+        found += [made.detach(), x.grad, *(weight.grad for weight in WEIGHTS)]
+    return found
+
+
+def sent_again(name: str, backend: str, alone: bool) -> None:
+    """Results and gradients of eager execution, where all ranks compile and where one alone does."""
+    make, in_order, traced = PROGRAMS[name]
+    allowed = in_order if backend == "eager" else traced
+    program, same = make(), name.endswith("parallel")
+    expected = _run(program, same)
+    stator.reset()
+    if alone and (dist.get_rank() == 0 or allowed is None):
+        made = _run(program, same)
+    else:
+        made = _run(stator.compile(program, backend=backend), same)
+        found = sum(record.count for record in stator.stats().breaks)
+        assert found <= 2 * (allowed or 0), stator.stats().breaks
+        assert bool(found) == bool(allowed)
+    for one, other in zip(made, expected, strict=True):
+        torch.testing.assert_close(one, other)
