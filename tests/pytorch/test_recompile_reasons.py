@@ -338,12 +338,66 @@ def shifted(x: torch.Tensor) -> torch.Tensor:
     return x + 1
 
 
-def test_sizes_of_what_has_no_name_come_with_no_advice_to_mark_it() -> None:
-    compiled = stator.compile(lambda x: shifted(x) * 2, backend="eager")
+EVERYWHERE = "compiling with dynamic=True makes one graph for all sizes"
+
+
+def of_one_line(x: torch.Tensor) -> torch.Tensor:
+    return shifted(x) * 2
+
+
+def of_more_lines(x: torch.Tensor) -> torch.Tensor:
+    return (
+        shifted(
+            x,
+        )
+        * 2
+    )
+
+
+def of_one_or_the_other(x: torch.Tensor) -> torch.Tensor:
+    return (shifted(x) if len(x) > 9 else shifted(x + 1)) * 2
+
+
+def of_a_variable(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    torch._dynamo.graph_break()
+    return y * 2
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (of_one_line, "`shifted(x)`"),
+        (of_more_lines, "`shifted(…)`"),
+        (of_one_or_the_other, "the result of the call"),
+        (of_a_variable, "`y`"),
+    ],
+)
+def test_what_only_the_rest_of_a_frame_is_given_cannot_be_marked(function: Callable[..., Any], name: str) -> None:
+    compiled = stator.compile(function, backend="eager")
     compiled(torch.ones(4))
     compiled(torch.ones(5))
-    record = stator.stats().recompile_log[-1]
-    assert (record.reason, record.hint) == ("size 0 of the result of the call was 4, is 5", "")
+    *whole, record = stator.stats().recompile_log
+    assert {first.hint for first in whole} <= {
+        "stator.mark_dynamic(x, 0) before the first call makes one graph for all sizes"
+    }
+    assert (record.reason, record.hint) == (f"size 0 of {name} was 4, is 5", EVERYWHERE)
+    stator.reset()
+    compiled = stator.compile(function, backend="eager", dynamic=True)
+    for rows in (4, 5, 6):
+        assert torch.equal(compiled(torch.ones(rows)), function(torch.ones(rows)))
+    assert not stator.stats().recompile_log
+
+
+def test_a_list_in_the_making_is_called_one() -> None:
+    def all_shifted(items: list[torch.Tensor]) -> torch.Tensor:
+        return torch.stack([shifted(item) for item in items])
+
+    compiled = stator.compile(all_shifted, backend="eager")
+    compiled([torch.ones(4)] * 2)
+    compiled([torch.ones(4)] * 5)
+    told = [record.reason for record in stator.stats().recompile_log]
+    assert not any("a part of the line" in reason for reason in told), told
 
 
 def test_a_long_condition_is_told_by_what_it_is_about() -> None:

@@ -206,6 +206,14 @@ def entered_at(code: CodeType) -> tuple[CodeType, int] | None:
     return None if found is None else (found[1], found[0].place.at)
 
 
+def resumed_after(code: CodeType) -> tuple[CodeType, int] | None:
+    """The original of a continuation that is given a value, and the instruction before the one it goes on at."""
+    found = _original(code)
+    if found is None or found[0].place.mode != "value" or found[0].place.results != 1:
+        return None
+    return found[1], found[0].place.at - 1
+
+
 def resume_line(code: CodeType) -> int:
     """The line of the original at which a continuation goes on; 0 for any other code."""
     found = _original(code)

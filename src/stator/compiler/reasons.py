@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
 from stator._core import Entry
 from stator.bytecode.continuation import parameters
+from stator.bytecode.results import result_text
 from stator.guards.base import Change, name_and_place
 from stator.guards.naming import FORWARDERS, PARAMETERS, Called, names_of
 from stator.guards.source import CallInputs, ItemSource
@@ -51,5 +53,12 @@ def _continued(called: Called, call: CallInputs) -> Called | None:
     return Called(function.__code__, tuple(ItemSource(source, i) for i in range(len(args))))
 
 
+def _parameters(code: CodeType) -> Sequence[str] | None:
+    """What a frame that goes on is given: variables, and what the program has written for the value it goes on with."""
+    names = parameters(code)
+    text = "" if names is None else result_text(code)
+    return names if not text else [text if name == ".result0" else name for name in names or ()]
+
+
 FORWARDERS.append(_continued)
-PARAMETERS.append(parameters)
+PARAMETERS.append(_parameters)

@@ -441,7 +441,7 @@ class TensorMatch(_OneSource[TensorSpec]):
             return False
 
     def changed(self, names: Names, obj: object) -> Change:
-        return Change(*(self.expected.difference(obj, names.of(self.source)) or ("",)))
+        return Change(*(self.expected.difference(obj, names.of(self.source), within=names.resumed) or ("",)))
 
     def __str__(self) -> str:
         return f"{self.source.expr()} is {self.expected}"

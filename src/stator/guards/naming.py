@@ -71,6 +71,7 @@ class Names:
         call: the call.
         called: the function that it is about.
         parameters: the sources that this function has names for.
+        resumed: whether the frame is the rest of one, which the program does not call.
     """
 
     def __init__(
@@ -78,8 +79,11 @@ class Names:
         call: CallInputs | None = None,
         called: Called | None = None,
         parameters: dict[Source, str] | None = None,
+        *,
+        resumed: bool = False,
     ) -> None:
         self.called = called
+        self.resumed = resumed
         self._call = call
         self._parameters = parameters or {}
         self._stacked = {source for source, name in self._parameters.items() if name.startswith(".stack")}
@@ -134,9 +138,13 @@ class Names:
 
     def _part_of_frame(self, source: Source, name: str) -> str | None:
         """What only a frame that is gone on with has."""
-        if name.startswith(".stack") and type_lookup(type(self._object(source)), "__next__") is not ABSENT:
+        if not name.startswith(".stack"):
+            return _OF_FRAMES.get(name.rstrip("0123456789"))
+        kind = type(self._object(source))
+        if type_lookup(kind, "__next__") is not ABSENT:
             return "the loop"
-        return _OF_FRAMES.get(name.rstrip("0123456789"))
+        made = f"the {kind.__name__} that the line makes" if kind in (list, dict, set) else ""
+        return self._variable(source) or made or "the value of a part of the line"
 
     def _object(self, source: Source) -> object:
         """What is found at the source; None where nothing is."""
@@ -188,11 +196,12 @@ PLAIN = Names()
 def names_of(code: CodeType, call: CallInputs) -> Names:
     """What the sources of a call of this code are called."""
     called = Called(code, tuple(LocalSource(i, code.co_varnames[i]) for i in range(len(call.args))))
-    parameters = dict[Source, str](zip(called.args, _own_names(code) or code.co_varnames, strict=False))
+    own = _own_names(code)
+    parameters = dict[Source, str](zip(called.args, own or code.co_varnames, strict=False))
     while (inner := next((inner for ask in FORWARDERS if (inner := ask(called, call))), None)) is not None:
         called = inner
         parameters.update(zip(inner.args, _positional(inner), strict=False))
-    return Names(call, called, parameters)
+    return Names(call, called, parameters, resumed=own is not None)
 
 
 def _positional(called: Called) -> list[str]:
@@ -218,7 +227,6 @@ _OF_FRAMES = {
     ".callable": "the call",
     ".arguments": "the arguments of the call",
     ".first": "the first argument",
-    ".stack": "the value of a part of the line",
 }
 
 _NUMBERS_AND_TEXTS = (int, float, complex, bool, str, bytes, type(None))

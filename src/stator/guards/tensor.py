@@ -60,9 +60,12 @@ class TensorSpec:
         """Is the object a tensor as expected?"""
         return self.difference(tensor) is None
 
-    def difference(self, tensor: object, name: str = "it") -> tuple[str, ...] | None:
+    def difference(self, tensor: object, name: str = "it", *, within: bool = False) -> tuple[str, ...] | None:
         """The first thing in which the object is not as expected, and what to do about it, with the two values where
-        there are two; None if there is no difference: the fields of a `Change`."""
+        there are two; None if there is no difference: the fields of a `Change`.
+
+        `within`: no call of the program's is given the tensor, but the rest of one.
+        """
         told = quoted(name)
         if type(tensor) is not self.cls:
             now = repr(tensor) if tensor is None else f"a {type(tensor).__qualname__}"
@@ -84,7 +87,7 @@ class TensorSpec:
         if facts.keys != self.keys:
             return f"{told} was {_kind(self.keys, facts.keys)}, is {_kind(facts.keys, self.keys)}", ""
         if not _match(facts.sizes, self.sizes):
-            return _size_change(name, self.sizes, facts.sizes)
+            return _size_change(name, self.sizes, facts.sizes, within)
         marked = {dim for dim in marked_dims(tensor) if self.sizes[dim] is not None} - self.fixed
         if marked:
             text = " and ".join(f"size {dim} of {told}" for dim in sorted(marked))
@@ -117,15 +120,17 @@ def _match(dims: tuple[int, ...] | None, expected: tuple[Dim, ...]) -> bool:
     return all(e is None or n == e for n, e in zip(dims, expected, strict=True))
 
 
-def _size_change(name: str, was: tuple[Dim, ...], now: tuple[int, ...]) -> tuple[str, ...]:
+def _size_change(name: str, was: tuple[Dim, ...], now: tuple[int, ...], within: bool) -> tuple[str, ...]:
     shapes = (_dims(was), str(now))
     if len(was) != len(now):
         return f"the number of dimensions of {quoted(name)} was {len(was)}, is {len(now)}", "", *shapes
     dims = [dim for dim, size in enumerate(was) if size not in (None, now[dim])]
     changes = [f"size {dim} of {quoted(name)} was {was[dim]}, is {now[dim]}" for dim in dims]
     given = dims[0] if len(dims) == 1 else dims
-    advice = f"stator.mark_dynamic({name}, {given}) before the first call makes one graph for all sizes"
-    return "; ".join(changes), advice if is_expression(name) else "", *shapes
+    what = "compiling with dynamic=True"
+    if is_expression(name) and not within:
+        what = f"stator.mark_dynamic({name}, {given}) before the first call"
+    return "; ".join(changes), f"{what} makes one graph for all sizes", *shapes
 
 
 def _kind(keys: int, other: int) -> str:
