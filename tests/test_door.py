@@ -54,6 +54,7 @@ EXCEPTIONS = {
     "pytorch/modules/lazy.py: _infer_parameters": "a lazy module is initialised before the trace that guards it begins",
     "pytorch/rare_sides.py: _function_called": "a guess, which is checked when the graph has run",
     "pytorch/numpy/array_value.py: _existing": "from_host has guarded it",
+    "pytorch/backend_call/alike.py: _Description._input": _TENSOR,
     "pytorch/backend_call/contract.py: in_context": _TENSOR,
     "pytorch/shapes/dynamism.py: _note": _VARYING,
     "pytorch/shapes/dynamism.py: contents_stay": "compared between traces only",

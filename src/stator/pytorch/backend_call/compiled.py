@@ -1,10 +1,14 @@
-"""A graph as the backend is given it: whole or in pieces, with examples of the inputs, each in its TracingContext."""
+"""A graph as the backend is given it: whole or in pieces, with examples of the inputs, each in its TracingContext.
+
+One that is like an earlier one is not given to it again (`alike.py`).
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from stator.pytorch.autograd.sent_again import Checkpoints
+from stator.pytorch.backend_call.alike import Alike
 from stator.pytorch.backend_call.contract import Inputs, in_context
 from stator.pytorch.backend_call.pieces import compiled_in_pieces, pieces_of
 from stator.pytorch.graph.graph_module import sources_go_with
@@ -59,7 +63,12 @@ def _compiled(
 
     pieces = pieces_of(recorder, gm, inputs)
     if not pieces:
-        return compiled(gm, [(value.node, value) for value in inputs]), contexts
+        alike = Alike(recorder, gm, inputs)
+        made = alike.made()
+        if made is None:
+            made = compiled(gm, [(value.node, value) for value in inputs])
+            alike.remember(made, contexts[0])
+        return made, contexts
     return compiled_in_pieces(gm, pieces, lambda piece: compiled(piece.gm, piece.inputs)), contexts
 
 

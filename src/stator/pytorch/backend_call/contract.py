@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from stator.pytorch.traced import TracedValue
     from stator.pytorch.types import Function
 
-__all__ = ["Inputs", "backend_guards", "calling", "in_context"]
+__all__ = ["Inputs", "backend_guards", "calling", "in_context", "marks_of"]
 
 #: the inputs of a graph, each a node with what it stands for
 Inputs: TypeAlias = "list[tuple[torch.fx.Node, TracedValue]]"
@@ -71,7 +71,7 @@ def in_context(recorder: Recorder, gm: torch.fx.GraphModule, inputs: Inputs) -> 
             name_later(node, shapes.origin_maker(value))
             if value.host is not None and isinstance(value.host, torch.Tensor):
                 context.about(value.host, shapes.context_maker(value))
-                node.meta["tensor_dict"] = _marks(value.host, value.source)
+                node.meta["tensor_dict"] = marks_of(value.host, value.source)
         _forget_equal_objects(inputs)
         try:
             with context.at_work(), internals.compile_context(internals.CompileContext(compile_id)), running():
@@ -131,7 +131,7 @@ def _as_for_backends(env: ShapeEnv) -> Iterator[None]:
         env.cleanup()  # as torch does at the end of a trace: stacks that it has noted
 
 
-def _marks(tensor: torch.Tensor, source: Source | None) -> dict[str, object]:
+def marks_of(tensor: torch.Tensor, source: Source | None) -> dict[str, object]:
     """What a graph input's tensor carries for the backend: parameters and buffers stay where they are in each call."""
     marked = getattr(tensor, "_dynamo_static_input_type", None)
     if marked is None and (isinstance(tensor, torch.nn.Parameter) or _is_buffer(source)):

@@ -29,7 +29,15 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function, Host, Number
     from stator.space.space import Space
 
-__all__ = ["compute_again", "computed_number", "computed_sizes", "existing_symbols", "made_again", "selected"]
+__all__ = [
+    "compute_again",
+    "computed_number",
+    "computed_sizes",
+    "existing_symbols",
+    "is_of_numbers",
+    "made_again",
+    "selected",
+]
 
 _PAST_64_BITS = 1 << 63
 
@@ -102,6 +110,12 @@ def existing_symbols(recorder: Recorder, number: Number) -> dict[str, Value] | N
     return None if any(known is None or known.source is None for known in found.values()) else found
 
 
+def is_of_numbers(recorder: Recorder, number: Number) -> bool:
+    """Whether a whole number is made of numbers read from the frame, and of no size."""
+    symbols = existing_symbols(recorder, number)
+    return symbols is not None and all(known.source in recorder.shapes.numbers for known in symbols.values())
+
+
 def _is_python(expression: sympy.Expr) -> bool:
     """Whether the text of an expression gives its number in Python: a polynomial, or such as `(n - 4) // 2 + 1`."""
     if expression.is_Symbol or expression.is_Integer:
@@ -153,7 +167,9 @@ def made_again(recorder: Recorder, value: Value) -> Source | None:
     """Where a number is that existing ones give, before the graph runs; None for what only the graph knows."""
     formula = _Formula(recorder)
     try:
-        compute, sources = formula.over(formula.number(value))
+        whole = value.cls is int
+        text = formula.expression(value.number, value) if whole else formula.number(value)  # type: ignore[attr-defined]
+        compute, sources = formula.over(text)
     except NotKnown:
         return None
     return CallSource(compute, sources[0], "number", *sources[1:])

@@ -259,6 +259,10 @@ class Shapes:
         self._boxes[value] = made
         return made
 
+    def boxed_in(self, box: TracedTensor) -> SymValue | None:
+        """The symbolic float that an input is, if it is the tensor of one."""
+        return next((value for value, made in self._boxes.items() if made is box), None)
+
     def binders(self, inputs: list[GraphValue]) -> list[SymValue]:
         """The symbols on which the inputs' metadata depends: each must be an input of its own."""
         found: dict[sympy.Symbol, None] = {}

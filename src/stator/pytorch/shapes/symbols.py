@@ -13,7 +13,7 @@ from stator.models.numbers.number_text import METHODS, shown_later
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import NumberMeta, expression_of, hint_of, is_ragged, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
-from stator.pytorch.shapes.computed import compute_again, made_again, selected
+from stator.pytorch.shapes.computed import compute_again, is_of_numbers, made_again, selected
 from stator.space.protocol import NOT_IMPLEMENTED, is_pure
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
@@ -108,7 +108,9 @@ class SymValue(Value):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        made = made_again(self.recorder, self) if self.cls is float else None  # backends know floats for good only
+        # Backends know floats for good only; what is counted need be no input of a graph.
+        again = self.cls is float or (self.cls is int and is_of_numbers(self.recorder, self.number))
+        made = made_again(self.recorder, self) if again else None
         return writer.graph_output(self) if made is None else writer.source(made)
 
 
