@@ -11,6 +11,7 @@ from torch import nn, optim
 
 import stator
 from tests.pytorch.programs import assert_same
+from tests.pytorch.training import BACKENDS
 
 #: when compiled, torch's optimizers keep the step count a tensor, and compute corrections in its precision
 RTOL = 1e-4
@@ -186,3 +187,37 @@ def test_averaged_models(backend: str, average: Any, buffers: bool) -> None:
     expected = averaged(lambda step: step, average, buffers)
     got = averaged(lambda step: stator.compile(step, backend=backend), average, buffers)
     assert_same(got, expected, "averaged", RTOL)
+
+
+class Trainer:
+    """An optimizer that a scheduler watches by a weak reference, beside what the step changes."""
+
+    def __init__(self) -> None:
+        self.net = model()
+        self.optimizer = optim.SGD(self.net.parameters(), lr=0.1)
+        self.scheduler = optim.lr_scheduler.StepLR(self.optimizer, 2)
+        self.steps, self.last, self.history = 0, torch.zeros(()), list[Any]()
+
+    def step(self, x: Any) -> Any:
+        loss = self.net(x).square().mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.steps += 1
+        self.last = loss.detach()
+        self.history.append(self.steps)
+        self.optimizer.step()
+        self.scheduler.step()
+        return self.last * 2
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_the_step_changes_before_the_optimizer(backend: str) -> None:
+    eager, traced = Trainer(), Trainer()
+    stator.reset()
+    step = stator.compile(traced.step, backend=backend, fullgraph=True)
+    for seed in range(3):
+        x = torch.randn(4 + seed, 4, generator=torch.Generator().manual_seed(seed))
+        torch.testing.assert_close(step(x), eager.step(x))
+    assert (traced.steps, traced.history) == (eager.steps, eager.history)
+    torch.testing.assert_close(traced.last, eager.last)
+    torch.testing.assert_close([*traced.net.parameters()], [*eager.net.parameters()])

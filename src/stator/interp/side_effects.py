@@ -62,7 +62,7 @@ class Effects:
 
     def released(self) -> list[Host]:
         """The objects that notice their end and are no longer held by what has held them before the trace."""
-        return [host for at, hosts in self._noticing.items() for host in self._mutated[at].dropped(hosts)]
+        return [host for at, hosts in self._noticing.items() for host in self._mutated[at].dropped(hosts) or ()]
 
     def is_mutated(self, value: Value) -> bool:
         """Whether the existing object has been changed by the traced program."""

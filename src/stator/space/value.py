@@ -167,9 +167,9 @@ class Value:
         """Values that this one keeps alive, as far as the trace has met them; others may be missing."""
         return ()
 
-    def dropped(self, hosts: list[Any]) -> list[Any]:
-        """Which of the existing objects that the container held before the trace it certainly holds no more."""
-        return []
+    def dropped(self, hosts: list[Any]) -> list[Any] | None:
+        """Which of the existing objects that it held before the trace it holds no more; None: that is not known."""
+        return None
 
     def describe(self) -> str:
         return f"a {self.cls.__qualname__} object"

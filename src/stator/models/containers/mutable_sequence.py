@@ -95,7 +95,7 @@ class MutableSequence(Sequence):
         return super().item(index)
 
     def dropped(self, hosts: list[Host]) -> list[Host]:
-        if self._stored is not None:
+        if self._stored is not None or (self._tail and self.kind is not list):  # others may be limited
             self._load()
         return super().dropped(hosts)
 

@@ -130,8 +130,8 @@ class SetValue(ExtensibleValue):
             return frozenset(self.table.keys(space))
         return super().key(space)
 
-    def dropped(self, hosts: list[Host]) -> list[Host]:
-        return missing(hosts, self.held()) if self.table.complete else []
+    def dropped(self, hosts: list[Host]) -> list[Host] | None:
+        return missing(hosts, self.held()) if self.table.complete else None
 
     def held(self) -> Iterable[Value]:
         return (*self.table.held(), *held_attributes(self))

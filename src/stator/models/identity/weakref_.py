@@ -17,7 +17,7 @@ from stator.models.classes.instance import fill
 from stator.models.identity.weaklist import PlainRefs
 from stator.space.host_types import Host
 from stator.space.identity.keys import RefKey
-from stator.space.identity.reachability import WeakTarget, is_alive, referents
+from stator.space.identity.reachability import WeakTarget, is_alive, may_have_died
 from stator.space.interfaces import Writer
 from stator.space.operands import bool_value
 from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
@@ -155,11 +155,8 @@ def call_back_for(space: Space, referent: Value) -> None:
 
 
 def _may_have_died(space: Space, referent: Value) -> bool:
-    """Whether the traced program has dropped a reference to the existing object, which the running frame keeps."""
+    """Whether the traced program has let go of the existing object, which the real frame keeps."""
     if space.trace.finalizers.prologue is not None:
         return True  # only garbage may have led to it
     host = referent.host if isinstance(referent, Lazy) else space.identity(referent)
-    trace = space.trace
-    if any(arg is host for arg in trace.root.args) and not any(frame.holds(host) for frame in trace.running()):
-        return True
-    return any(item is host for container in trace.effects.changed_hosts() for item in referents(container))
+    return may_have_died(space.trace, host)

@@ -9,6 +9,7 @@ the collector, and not before, as its own objects do for certain.
 from __future__ import annotations
 
 import gc
+import types
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["WeakTarget", "is_alive", "leads_to_any", "noticing", "stands_for", "visible"]
+__all__ = ["WeakTarget", "is_alive", "leads_to_any", "may_have_died", "noticing", "stands_for", "visible"]
+
+#: objects that are looked at for whether one of them leads to another
+_MOST = 10_000
 
 
 def is_alive(space: Space, value: Value) -> bool:
@@ -41,6 +45,43 @@ def missing(hosts: list[Host], values: Iterable[Value]) -> list[Host]:
 def reaches(trace: Trace, host: Host) -> bool:
     """Whether a running frame, or what the traced program has changed, leads to the existing object."""
     return any(stands_for(found, host) for found in _led_to(trace, trace.effects.changed()))
+
+
+def may_have_died(trace: Trace, host: Host) -> bool:
+    """Whether what the traced program has let go of has led to the existing object, and no running frame does."""
+    let_go = [item for item in _let_go(trace) if not is_immutable(type(item))]
+    if not any(_leads_to(item, host) for item in let_go):
+        return False
+    return not any(stands_for(found, host) for found in _led_to(trace))
+
+
+def _let_go(trace: Trace) -> Iterator[Host]:
+    """What arguments were, and what changed objects have held, before the trace, and may be held no more."""
+    frames = list(trace.running())
+    for arg in trace.root.args:
+        if not any(frame.holds(arg) for frame in frames):
+            yield arg
+    for value in trace.effects.changed():
+        held = referents(value.host)
+        gone = None if getattr(value, "slots", None) else value.dropped(held)
+        yield from missing(held, value.held()) if gone is None else gone
+
+
+def _leads_to(item: Host, host: Host) -> bool:
+    """Whether an existing object is the other or leads to it, other than by classes, modules and globals: those stay."""
+    met: set[int] = set()
+    waiting = [item]
+    while waiting:
+        found = waiting.pop()
+        if found is host or len(met) > _MOST:
+            return True
+        if id(found) in met or isinstance(found, (type, types.ModuleType)) or is_immutable(type(found)):
+            continue
+        met.add(id(found))
+        if isinstance(found, types.FunctionType):
+            met.add(id(found.__globals__))
+        waiting += referents(found)
+    return False
 
 
 def visible(trace: Trace) -> list[Value]:
