@@ -100,3 +100,41 @@ def test_a_reading_and_a_number_that_varies() -> None:
         y, took, *rest = compiled(torch.ones(2), count)
         assert 0 < took < 60 and rest[0] > 0
         assert torch.equal(y, torch.full((2,), 2.0))
+
+
+def divisions(took: Any) -> Any:
+    return took / 1000, took // 1000, took % 1000, took / 2.0, took * 1.0 // 7, took * 1.0 % 7, -1 * took // 7
+
+
+def test_what_divides() -> None:
+    def quotients(x: torch.Tensor) -> Any:
+        begun = time.perf_counter_ns()
+        y = x.sin() * 2
+        took = time.perf_counter_ns() - begun
+        return y, took, divisions(took)
+
+    compiled = stator.compile(quotients, backend="eager", fullgraph=True)
+    for n in (2, 3, 4):
+        _, took, found = compiled(torch.ones(n))
+        expected = divisions(took)
+        assert found == expected
+        assert [*map(type, found)] == [*map(type, expected)]
+
+
+def test_a_division_that_may_fail() -> None:
+    def rate(x: torch.Tensor, by: Any) -> Any:
+        took = time.perf_counter_ns() * 0
+        try:
+            return x * 2, 1 / took, took / by
+        except ZeroDivisionError:
+            return x + 1, 0, 0
+
+    def by_zero(x: torch.Tensor) -> Any:
+        y = x + 1
+        return y, time.perf_counter() / 0
+
+    compiled = stator.compile(rate, backend="eager")
+    for n in (2, 3):
+        assert torch.equal(compiled(torch.ones(n), 1)[0], torch.full((n,), 2.0))
+    with pytest.raises(ZeroDivisionError):
+        stator.compile(by_zero, backend="eager")(torch.ones(3))

@@ -1,4 +1,4 @@
-"""Arithmetic of numbers that are known when the graph has run: sums, differences and products, which cannot fail."""
+"""Arithmetic of numbers that are known when the graph has run, which cannot fail: a divisor is known not to be zero."""
 
 from __future__ import annotations
 
@@ -12,10 +12,16 @@ if TYPE_CHECKING:
     from stator.space.space import Space
     from stator.space.value import Value
 
-_NAMES = ("add", "sub", "mul")
-#: the methods of numbers, by their ids, with what they take
-_METHODS: dict[int, tuple[type, tuple[type, ...]]] = {
-    id(vars(cls)[f"__{prefix}{name}__"]): (cls, takes)
+_NAMES = ("add", "sub", "mul", "truediv", "floordiv", "mod")
+_DIVISIONS = _NAMES[3:]
+#: the methods of numbers, by their ids, with what they take, what they give, and which operand divides
+_METHODS: dict[int, tuple[type, tuple[type, ...], type, int | None]] = {
+    id(vars(cls)[f"__{prefix}{name}__"]): (
+        cls,
+        takes,
+        float if name == "truediv" else cls,
+        (0 if prefix else 1) if name in _DIVISIONS else None,
+    )
     for cls, takes in ((int, (int,)), (float, (int, float)))
     for name in _NAMES
     for prefix in ("", "r")
@@ -27,15 +33,17 @@ def _compute(space: Space, host: Host, args: list[Value], kwargs: dict[str, Valu
     found = _METHODS.get(id(host))
     if found is None or len(args) != 2 or kwargs:
         return None
-    cls, takes = found
+    cls, takes, gives, divisor = found
     values = [arg.force() for arg in args]
     if not any(isinstance(value, DeferredNumber) for value in values) or values[0].cls is not cls:
         return None
     if not all(isinstance(value, DeferredNumber) or value.constant or value.symbolic for value in values):
         return None
-    if values[1].cls in takes:
-        return DeferredNumber(cls, host, values)
-    return NOT_IMPLEMENTED if values[1].cls in (int, float) else None
+    if values[1].cls not in takes:
+        return NOT_IMPLEMENTED if values[1].cls in (int, float) else None
+    if divisor is not None and not (values[divisor].constant and values[divisor].host):
+        return None
+    return DeferredNumber(gives, host, values)
 
 
 CALL_HOOKS.insert(0, _compute)  # symbols compute with each other only

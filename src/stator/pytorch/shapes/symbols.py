@@ -240,11 +240,6 @@ def _truth(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
     return value if value.cls is bool else compute(space, operator.ne, [value, Constant(0)])
 
 
-def _itself(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    value = args[0].force()
-    return value if value.symbolic and value.cls is int else None
-
-
 def _text(function: Function) -> Handler:
     """The model of a method that shows a number: for a symbol the text waits for the graph."""
 
@@ -267,11 +262,6 @@ def _divmod(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value 
     return space.new_tuple([compute(space, function, values) for function in (operator.floordiv, operator.mod)])
 
 
-def _to_float(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    value = args[0].force()
-    return compute(space, torch.sym_float, [value]) if value.symbolic else None
-
-
 #: what torch's symbols can do with a condition, which is no number to sympy
 _OF_CONDITIONS = (operator.add, operator.sub, operator.mul)
 ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
@@ -289,13 +279,10 @@ def models() -> dict[int, Handler]:
         for name in (*COMPARISONS, "neg", "abs"):
             found[id(cls.__dict__[f"__{name}__"])] = _method(getattr(operator, name))
         found[id(cls.__dict__["__bool__"])] = _truth
-        found[id(cls.__dict__["__float__"])] = _to_float
         found[id(cls.__dict__["__hash__"])] = _hash
     for name in ("and", "or"):
         function = getattr(operator, f"{name}_")
         found |= {id(bool.__dict__[method]): _connective(function) for method in (f"__{name}__", f"__r{name}__")}
-    for name in ("__int__", "__index__", "__pos__", "__trunc__", "__floor__", "__ceil__"):
-        found[id(int.__dict__[name])] = _itself
     found[id(int.__dict__["__divmod__"])] = _divmod
     found[id(math.sqrt)] = _method(internals.sym_sqrt)
     return found

@@ -1,4 +1,4 @@
-"""Ints made of symbolic floats: `int(rate)`, `round(rate)`, `math.ceil(rate)`.
+"""Ints made of symbolic floats and conditions: `int(rate)`, `round(rate)`, `math.ceil(rate)`, `int(n > 1)`.
 
     steps = int(x.norm().item() * 100)      # an int that the graph computes of a float that it reads
     return x * steps
@@ -19,6 +19,7 @@ from stator.pytorch.shapes.computed import compute_again
 from stator.pytorch.shapes.symbols import compute
 from stator.pytorch.tensors.lowering import Call, Operand
 from stator.space.deferred import DeferredNumber
+from stator.space.value import Constant
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Function
@@ -31,10 +32,15 @@ __all__ = ["models", "to_whole", "whole_number"]
 
 def whole_number(space: Space, function: Function, number: Any) -> Value:
     """The int that `function` makes of a symbolic number, recorded."""
-    whole: Any = compute(space, function, [number])
-    if number.cls is not float or not whole.symbolic or hint_of(whole.number) is not None:
+    whole: Any = _of_condition(space, number) if number.cls is bool else compute(space, function, [number])
+    if number.cls is int or not whole.symbolic or hint_of(whole.number) is not None:
         return whole
-    held = _recorded(space, Call(torch.scalar_tensor, "call_function", torch.scalar_tensor), whole, dtype=torch.int64)
+    return _own(space, whole, torch.int64)
+
+
+def _own(space: Space, number: Any, dtype: torch.dtype) -> Any:
+    """A number that the graph computes, as a symbol of its own."""
+    held = _recorded(space, Call(torch.scalar_tensor, "call_function", torch.scalar_tensor), number, dtype=dtype)
     return _recorded(space, Call(torch.Tensor.item, "call_method", "item"), held)
 
 
@@ -45,18 +51,32 @@ def _recorded(space: Space, call: Call, operand: Any, **options: object) -> Any:
 
 
 def to_whole(function: Function) -> Handler:
-    """The model of a function that makes an int of a float: of one that existed CPython makes it before the graph
+    """The model of a function that makes an int of a number: of a float that existed CPython makes it before the graph
     runs, as backends make constants of floats."""
     of_symbols = torch.sym_int if function is int else function
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-        value = args[0].force()
+        value: Any = args[0].force()
         if not value.symbolic or value.cls is int:
             return value if value.symbolic else None
+        if value.cls is bool and hint_of(value.number) is not None:
+            return None  # it is assumed
         again = compute_again(space, function, [value]) if value.source is not None else None
         return whole_number(space, of_symbols, value) if again is None else again
 
     return handler
+
+
+def _to_float(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`float(number)` of a symbol."""
+    value: Any = args[0].force()
+    if value.symbolic and value.cls is bool and hint_of(value.number) is None:
+        return _own(space, whole_number(space, torch.sym_int, value), torch.float32)
+    return compute(space, torch.sym_float, [value]) if value.symbolic else None
+
+
+def _of_condition(space: Space, value: Any) -> Value:
+    return compute(space, torch.sym_ite, [value, Constant(1), Constant(0)])
 
 
 def _round(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -70,8 +90,12 @@ def _round(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
 
 
 def models() -> dict[int, Handler]:
-    """The models of float's methods by the ids of the host callables, for calls.call_hook."""
+    """The models of conversions by the ids of the host callables, for calls.call_hook."""
     found = {id(float.__dict__[name]): to_whole(int) for name in ("__int__", "__trunc__")}
+    for name in ("__int__", "__index__", "__pos__", "__trunc__", "__floor__", "__ceil__"):
+        found[id(int.__dict__[name])] = to_whole(int)
+    for cls in (int, float):
+        found[id(cls.__dict__["__float__"])] = _to_float
     for function in (math.ceil, math.floor):
         found[id(float.__dict__[f"__{function.__name__}__"])] = to_whole(function)
     found[id(float.__dict__["__round__"])] = _round

@@ -42,6 +42,8 @@ __all__ = [
 _Base: Any = internals.TensorBase
 #: operations on sizes, and elements of a tensor, that are worth computing before the graph runs
 _MOST = 32, 1 << 14
+#: what holds a condition as a number of these classes
+_DTYPES: dict[type, torch.dtype] = {int: torch.int64, float: torch.float32}
 
 #: functions that make a tensor of a number
 MAKERS = (torch.tensor, torch.as_tensor)
@@ -56,6 +58,8 @@ def as_number(space: Space, tensor: TensorValue, kind: type) -> Value | None:
     """The only element as a number that is known when the graph runs; None where it cannot be had."""
     if not space.trace.config.capture_scalar_outputs or tensor.dtype.is_complex:
         return None
+    if tensor.dtype is torch.bool and kind in _DTYPES:  # symbols do not compute with conditions
+        return as_number(space, _as_dtype(space, tensor, _DTYPES[kind]), kind)
     recorder = space.trace.recorder
     place = None if recorder.effects.acts or tensor.root in recorder.effects.rewritten else _place(recorder, tensor)
     number = recorder.shapes.elements.get(place) or (recorder.shapes.begun and _of_sizes(space, tensor)) or None
@@ -73,6 +77,12 @@ def as_number(space: Space, tensor: TensorValue, kind: type) -> Value | None:
     if not isinstance(number, SymValue):  # fake tensors know it
         return _converted(space, kind, number.as_host(space))
     return whole_number(space, torch.sym_int, number) if kind is int else compute(space, torch.sym_float, [number])
+
+
+def _as_dtype(space: Space, tensor: TensorValue, dtype: torch.dtype) -> Any:
+    call = Call(_Base.to, "call_method", "to")
+    call.args, call.operands, call.metas = (Operand(0), dtype), [tensor], [tensor.meta]
+    return space.trace.recorder.record(call)
 
 
 def _of_sizes(space: Space, tensor: TensorValue) -> Value | None:

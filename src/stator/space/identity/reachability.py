@@ -68,7 +68,7 @@ def _let_go(trace: Trace) -> Iterator[Host]:
 
 
 def _leads_to(item: Host, host: Host) -> bool:
-    """Whether an existing object is the other or leads to it, other than by classes, modules and globals: those stay."""
+    """Whether an existing object is the other or leads to it, but for what classes, modules and globals hold."""
     met: set[int] = set()
     waiting = [item]
     while waiting:

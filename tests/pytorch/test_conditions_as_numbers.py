@@ -1,0 +1,70 @@
+"""Conditions on what tensors hold, as the numbers they are: `n += int(loss > 1)`."""
+
+import pytest
+import torch
+
+import stator
+from tests.pytorch.each_backend import each_backend
+
+
+class Counter:
+    def __init__(self):
+        self.n = 0
+
+
+#: what makes a number of a tensor
+COUNTING = [
+    lambda x: int(x.sum() > 1),
+    lambda x: float(x.sum() > 1),
+    lambda x: int((x.sum() > 1).item()),
+    lambda x: float((x.sum() > 1).item()),
+    lambda x: +(x.sum() > 1).item(),
+    lambda x: int(x.long().sum().item() > 3),
+    lambda x: (x.sum() > 1).item().__index__(),
+]
+
+
+def program(kind):
+    conversion = COUNTING[kind]
+
+    def count(counter, x):
+        number = conversion(x)
+        counter.n += number
+        return x * number + x
+
+    return count
+
+
+@pytest.mark.parametrize(("kind", "backend"), each_backend(range(len(COUNTING)), inductor=range(len(COUNTING))))
+def test_counting(kind, backend):
+    count = program(kind)
+    stator.reset()
+    compiled = stator.compile(count, backend=backend, fullgraph=True)
+    expected, counted = Counter(), Counter()
+    for x in (torch.ones(3), -torch.ones(4), torch.ones(5), torch.ones(5)):
+        ours, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
+        result, wanted = compiled(counted, ours), count(expected, theirs)
+        assert torch.equal(result, wanted)
+        result.sum().backward()
+        wanted.sum().backward()
+        assert torch.equal(ours.grad, theirs.grad)
+        assert (counted.n, type(counted.n)) == (expected.n, type(expected.n))
+
+
+def test_what_is_selected_by_a_condition():
+    def select(x, table):
+        return table[int(x.sum() > 1)] * x
+
+    stator.reset()
+    compiled = stator.compile(select, backend="eager", fullgraph=True)
+    table = torch.tensor([2.0, 3.0])
+    for x in (torch.ones(3), -torch.ones(3)):
+        assert torch.equal(compiled(x, table), select(x, table))
+    assert stator.stats().graphs == 1
+
+
+def test_more_than_one_element():
+    compiled = stator.compile(lambda x: int(x > 1), backend="eager")
+    for _ in range(2):
+        with pytest.raises((ValueError, RuntimeError)):
+            compiled(torch.ones(3))
