@@ -1,6 +1,7 @@
 """Functions of sizes that torch has no symbols for: CPython computes them again at each call."""
 
 import math
+import time
 
 import pytest
 import torch
@@ -333,3 +334,22 @@ def test_a_branch_on_what_is_computed_of_a_size():
         x = torch.ones(size)
         torch.testing.assert_close(compiled(x), program(x))
     assert stator.stats().graphs == 3
+
+
+def test_a_call_that_breaks_decides_no_number():
+    """Of a count that is divided by a time nothing need be known: the division breaks the graph."""
+
+    def step(x, counter):
+        counter.n += 1
+        rate = counter.n / (time.time() - counter.began)
+        return x * 2, rate > 0
+
+    class Counter:
+        n, began = 0, time.time() - 1.0
+
+    compiled, before, counter = stator.compile(step, backend="eager"), stator.stats(), Counter()
+    for _ in range(8):
+        assert torch.equal(compiled(torch.ones(3), counter)[0], torch.ones(3) * 2)
+    assert counter.n == 8
+    assert not any("counter.n ==" in record.reason for record in stator.stats().diff(before).recompile_log)
+    assert stator.stats().diff(before).graphs <= 3

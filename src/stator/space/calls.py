@@ -8,6 +8,7 @@ from stator import errors
 from stator._core import has_buffer
 from stator.guards.callable_names import callable_name
 from stator.space.attributes import is_generic
+from stator.space.deferred import DeferredNumber
 from stator.space.host_types import Host
 from stator.space.operators import BINARY, COMPARE
 from stator.space.protocol import CALL_HOOKS, NOT_IMPLEMENTED, bad_call, handler_of, is_pure
@@ -53,6 +54,8 @@ class Calls(Space):
             values = [arg.force() for arg in (*args, *kwargs.values())]
             if self.trace.mutation_count != before or not any(value.symbolic for value in values):
                 raise
+            if any(isinstance(value, DeferredNumber) for value in values):
+                raise  # nobody knows it
         known = [Constant(self.decide(value)) if value.symbolic else value for value in values]
         return self._call_builtin(host, known[: len(args)], dict(zip(kwargs, known[len(args) :], strict=True)))
 

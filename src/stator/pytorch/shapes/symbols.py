@@ -14,6 +14,7 @@ from stator.pytorch import internals
 from stator.pytorch.fake.metadata import NumberMeta, expression_of, hint_of, is_ragged, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.shapes.computed import compute_again, is_of_numbers, made_again, selected
+from stator.space.deferred import DeferredNumber
 from stator.space.protocol import NOT_IMPLEMENTED, is_pure
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
@@ -136,6 +137,8 @@ def specialise(space: Space, host: Host, args: list[Value], kwargs: dict[str, Va
     again = compute_again(space, host, [arg.force() for arg in args]) if is_pure(host) and not kwargs else None
     if again is not None:
         return again
+    if any(isinstance(arg.force(), DeferredNumber) for arg in (*args, *kwargs.values())):
+        return None  # whom nobody knows: the graph breaks, for which the others need not be known either
     known = [_known(space, arg) for arg in args]
     return space.call_builtin(host, known, {name: _known(space, arg) for name, arg in kwargs.items()})
 
