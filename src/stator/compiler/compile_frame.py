@@ -71,8 +71,10 @@ class FrameCompiler:
         stop_at, reason = region.forced_stop(code)
         done_first = set[object]()
         restarts = 0
+        met = None
         while True:
             trace = self._new_trace(done_first, stop_at, reason)
+            trace.breaks.met_before = met
             EVENTS.tracing(trace)
             first = None
             try:
@@ -87,11 +89,10 @@ class FrameCompiler:
             except Restart as e:
                 restarts += 1
                 stop_at, reason = e.step, e.brk
-                self._refuse_if_fullgraph(trace, e.brk)
-                if e.brk.whole:
-                    return self._give_up(trace, e.brk)
-                if restarts == _MAX_RESTARTS:
-                    return self._give_up(trace, "it does not trace the same way twice")
+                met = (e.brk, trace.breaks.stack) if e.inside else None
+                if e.brk.whole or restarts == _MAX_RESTARTS:
+                    self._refuse_if_fullgraph(trace, e.brk)
+                    return self._give_up(trace, e.brk if e.brk.whole else "it does not trace the same way twice")
             finally:
                 if self.outcome.lines is not None:
                     self.outcome.lines = trace.stops.lines()

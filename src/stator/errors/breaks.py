@@ -150,7 +150,7 @@ class RandomStateAccess(Break):
     code = "SB0110"
     title = "access to the state of a random number generator"
     template = "{operation} reads or sets the state of a random number generator"
-    hint = "seed, save and restore generators outside the compiled function"
+    hint = "draw outside and pass the numbers in; seed, save and restore generators outside"
     operation: str
 
 
@@ -308,7 +308,7 @@ class DataDependentValue(Break):
     code = "SB0202"
     title = "Python value made from a tensor's contents"
     template = "{operation} makes a Python value from a tensor's contents"
-    hint = "keep it a tensor; single numbers (item, int) are captured with capture_scalar_outputs=True"
+    hint = "keep it a tensor, or make the value outside of the compiled function"
     operation: str
 
 

@@ -16,6 +16,7 @@ from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
+    from stator.errors import Break
     from stator.space.interfaces import Frame
 
 
@@ -27,10 +28,15 @@ class BreakReport:
         #: code and instruction of each frame, innermost first
         self.stack: list[tuple[CodeType, Instr]] = []
         self.host_failure: Exception | None = None
+        #: the break at which this trace is to stop, and the stack where the trace before it has met it
+        self.met_before: tuple[Break, list[tuple[CodeType, Instr]]] | None = None
 
-    def note_site(self, frame: Frame, instr: Instr) -> None:
+    def note_site(self, frame: Frame, instr: Instr, brk: Break) -> None:
         """Remember the user stack of the innermost frame in which a break was met."""
         if self.stack:
+            return
+        if self.met_before is not None and self.met_before[0] is brk:
+            self.stack = self.met_before[1]
             return
         at: Frame | None = frame
         while at is not None:

@@ -217,7 +217,7 @@ class Frame:
     def _break(self, e: Unsupported, instr: Instr, saved: list[Value], *, unchanged: bool, step: int) -> None:
         """Something cannot be traced: end the trace before this instruction, or let the caller's frame do so."""
         trace = self.trace
-        trace.breaks.note_site(self, instr)
+        trace.breaks.note_site(self, instr, e.brk)
         call = whole_call(self, e.brk)
         if call is not None:
             raise Unsupported(call) from None
@@ -227,7 +227,7 @@ class Frame:
             finally:
                 del e
         if not unchanged:
-            raise Restart(step, e.brk)
+            raise Restart(step, e.brk, inside=True)
         mode: Mode = "enter" if isinstance(e.brk, errors.ForcedBreak) else "native"
         raise BreakHere(e.brk, [FrameState(self, instr, saved, mode)]) from None
 

@@ -323,7 +323,7 @@ class Finalizers(Protocol):
 class BreakReport(Protocol):
     """Where and why the trace broke; see `stator.interp.break_report.BreakReport`."""
 
-    def note_site(self, frame: Frame, instr: Instr) -> None:
+    def note_site(self, frame: Frame, instr: Instr, brk: Break) -> None:
         """Remember the user stack of the innermost frame in which a break was met."""
 
     def codes_within(self, frame: Frame) -> list[CodeType]:

@@ -74,7 +74,9 @@ class NearRecursionLimit(BaseException):
 class Restart(BaseException):
     """The break lies inside an instruction that has already changed something: trace again up to before it."""
 
-    def __init__(self, step: int, brk: Break) -> None:
+    def __init__(self, step: int, brk: Break, *, inside: bool = False) -> None:
         super().__init__(str(brk))
         self.step = step
         self.brk = brk
+        #: whether the trace has just met the break, and so knows its place inside of the instruction
+        self.inside = inside

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Trace, Writer
     from stator.space.value import Value
 
-__all__ = ["Assertions", "condition_of", "insert_asserts"]
+__all__ = ["NOT_ASSUMED", "Assertions", "condition_of", "insert_asserts"]
+
+#: why a branch is a break of which one side is hardly ever taken
+NOT_ASSUMED = ", and is not assumed: what the graph does besides cannot be undone"
 
 
 class Assertions:
@@ -63,7 +66,7 @@ class Assertions:
     def confirm(self) -> None:
         """The trace is over: make sure that what its graph does can be undone after the event."""
         if self.step and not can_be_undone(self.trace.recorder):
-            raise Restart(self.step, errors.DataDependentBranch())
+            raise Restart(self.step, errors.DataDependentBranch(why=NOT_ASSUMED))
 
     def expressions(self, writer: Writer) -> list[str]:
         """The graph itself checks."""

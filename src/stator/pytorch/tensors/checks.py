@@ -22,7 +22,7 @@ from stator.interp.branches import BRANCH_HOOKS
 from stator.pytorch.graph.undo import undone_for_certain, within_limit
 from stator.pytorch.rare_sides import leads_to_raise, returned_early, warns
 from stator.pytorch.reliance import Reliance, Reliances, is_doubted
-from stator.pytorch.shapes.assertions import Assertions, condition_of
+from stator.pytorch.shapes.assertions import NOT_ASSUMED, Assertions, condition_of
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.signals import Restart
@@ -62,7 +62,7 @@ class Checks:
     def confirm(self) -> None:
         """The trace is over: make sure that its graph can be thrown away after the event."""
         if self.assumed and not _is_undone(self.trace.recorder):
-            raise Restart(self.step, errors.DataDependentBranch())
+            raise Restart(self.step, errors.DataDependentBranch(why=NOT_ASSUMED))
 
     def expressions(self, writer: Writer) -> list[str]:
         """What must be true when the graph has run, as expressions of the generated program."""
