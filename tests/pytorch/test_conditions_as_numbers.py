@@ -68,3 +68,30 @@ def test_more_than_one_element():
     for _ in range(2):
         with pytest.raises((ValueError, RuntimeError)):
             compiled(torch.ones(3))
+
+
+#: operations of tensors with a condition that is read from one
+BESIDE = {
+    "times": lambda x, flag: x * flag,
+    "swapped": lambda x, flag: flag * x,
+    "plus": lambda x, flag: torch.add(x, flag),
+    "over": lambda x, flag: flag / x.exp(),
+    "integers": lambda x, flag: (x * 4).long() * flag * x,
+    "conditions": lambda x, flag: (x > 0.5) * flag * x,
+}
+
+
+@pytest.mark.parametrize(("name", "backend"), each_backend(BESIDE, inductor=BESIDE))
+def test_a_condition_beside_a_tensor(name, backend):
+    def step(x):
+        return BESIDE[name](x.sin(), (x.detach().sum() > 0).item())
+
+    compiled = stator.compile(step, backend=backend)
+    for size, sign in ((3, 1.0), (4, -1.0), (5, 1.0)):
+        results = []
+        for function in (step, compiled):
+            x = (torch.linspace(0.1, 1, size) * sign).requires_grad_()
+            made = function(x)
+            made.sum().backward()
+            results.append((made, x.grad))
+        torch.testing.assert_close(*results)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.fake.failure import Failure
+from stator.pytorch.fake.failure import Failure, describe_callable
 from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.shapes.computed import computed_number, made_again
 from stator.pytorch.shapes.symbols import SymValue, compute
@@ -17,7 +18,7 @@ from stator.pytorch.tensors.known import contents, is_scalar_member
 from stator.pytorch.tensors.lowering import Call, Operand, fill
 from stator.pytorch.tensors.recipes import Search
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.value import Constant, Raised, Value
+from stator.space.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
@@ -35,6 +36,7 @@ __all__ = [
     "tensor_of_float",
     "tensor_of_symbols",
     "truth_of_sizes",
+    "with_conditions",
     "with_numbers",
     "with_tensors",
 ]
@@ -44,6 +46,13 @@ _Base: Any = internals.TensorBase
 _MOST = 32, 1 << 14
 #: what holds a condition as a number of these classes
 _DTYPES: dict[type, torch.dtype] = {int: torch.int64, float: torch.float32}
+
+#: functions to which a condition is a number, beside tensors of numbers
+_ARITHMETIC = frozenset(
+    prefix + name
+    for name in ("add", "mul", "multiply", "truediv", "true_divide", "div", "divide")
+    for prefix in ("", "r")
+)
 
 #: functions that make a tensor of a number
 MAKERS = (torch.tensor, torch.as_tensor)
@@ -189,6 +198,31 @@ def tensor_of_float(space: Space, call: Call) -> Call | None:
     again.args, again.kwargs = call.args, {"dtype": torch.get_default_dtype(), **given, "copy": True}
     again.operands, again.metas = [box], [box.meta]
     return again
+
+
+def with_conditions(space: Space, call: Call) -> Call | None:
+    """`x * flag` of a symbolic condition, with the number that it is: AOTAutograd saves a condition for the backward
+    pass without what it is computed of. None where there is none. Beside conditions the number would be of another
+    type: the graph breaks."""
+    if space.trace.recorder.keeps_order or getattr(call.function, "__name__", "").strip("_") not in _ARITHMETIC:
+        return None
+    found = [index for index, operand in enumerate(call.operands) if _is_later(operand)]
+    if not found:
+        return None
+    if any(isinstance(operand, TensorValue) and operand.dtype is torch.bool for operand in call.operands):
+        raise Unsupported(errors.DataDependentValue(describe_callable(_Base.item)))
+    again = Call(call.function, call.kind, call.target, call.swap)
+    again.args, again.kwargs = call.args, call.kwargs
+    again.operands, again.metas = list(call.operands), list(call.metas)
+    for index in found:
+        number: Any = whole_number(space, torch.sym_int, call.operands[index])
+        again.operands[index], again.metas[index] = number, number.meta
+    return again
+
+
+def _is_later(operand: Any) -> bool:
+    """Whether it is a condition that is known when the graph runs."""
+    return bool(operand.symbolic) and operand.cls is bool and hint_of(operand.number) is None
 
 
 def with_tensors(space: Space, call: Call) -> Call | None:
