@@ -125,6 +125,20 @@ def test_what_has_changed_meanwhile_is_seen() -> None:
     assert model.count == 42 and not model.lock.locked()
 
 
+def test_a_float_that_has_changed_meanwhile_is_seen() -> None:
+    def add(model: Model) -> float:
+        with model.lock:
+            model.count += 0.5  # type: ignore[assignment]
+            return model.count
+
+    model, call = Model(), compiled(add)
+    model.count = 0.25  # type: ignore[assignment]
+    for _ in range(3):
+        call(model)
+    assert contended(model.lock, lambda: call(model), lambda: vars(model).update(count=41.0)) == 41.5
+    assert model.count == 41.5
+
+
 def test_another_object_of_the_same_state_is_seen() -> None:
     def look(model: Model) -> list[Any]:
         with model.lock:

@@ -60,12 +60,18 @@ class ReferenceProgram:
         return None if other is None else f"{other.expr()} is handed over as another object"
 
     def others(self, outputs: tuple[object, ...], earlier: tuple[object, ...]) -> Iterator[Source]:
-        """The sources where two runs have found different objects, though they do not make a new one each time."""
+        """The sources where two runs have found different objects, or different numbers where they make new ones."""
         for output, mine, theirs in zip(self.outputs, outputs, earlier, strict=True):
             pairs = zip(sources_of(output), _as_tuple(output, mine), _as_tuple(output, theirs), strict=True)
             for source, a, b in pairs:
-                if a is not b and all(step.is_repeatable for step in source.chain()):
+                if a is not b and (all(step.is_repeatable for step in source.chain()) or _is_another_number(a, b)):
                     yield source
+
+
+def _is_another_number(number: Any, other: object) -> bool:
+    if type(number) not in (int, float):
+        return False
+    return type(other) is not type(number) or not (number == other or number != number)
 
 
 def _load_output(call: CallInputs, output: Output) -> object:

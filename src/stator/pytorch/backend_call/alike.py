@@ -106,17 +106,22 @@ class _Memory:
     """What the backend has made of graphs; kept alive by the entries that run it."""
 
     def __init__(self) -> None:
-        self._made: dict[Hashable, weakref.WeakKeyDictionary[Function, _Made]] = {}
+        self._made: dict[Hashable, dict[weakref.ref[Function], _Made]] = {}
 
     def find(self, key: Hashable, known: _Known) -> Function | None:
         among = self._made.get(key)
         found = [] if among is None else list(among.items())
-        return next((f for f, made in found if known.implies(made.known) and made.is_state()), None)
+        return next((f for ref, made in found if (f := ref()) and known.implies(made.known) and made.is_state()), None)
 
     def keep(self, key: Hashable, function: Function, known: _Known) -> None:
-        self._made = {key: made for key, made in self._made.items() if made}
-        among = self._made.setdefault(key, weakref.WeakKeyDictionary())
-        among[function] = _Made(known, internals.GlobalStateGuard().check)
+        def forget(ref: weakref.ref[Function]) -> None:
+            among = made.get(key, {})
+            among.pop(ref, None)
+            if not among:
+                made.pop(key, None)  # which holds the functions that the graph calls
+
+        made = self._made
+        made.setdefault(key, {})[weakref.ref(function, forget)] = _Made(known, internals.GlobalStateGuard().check)
 
 
 class _Description:

@@ -250,7 +250,7 @@ def _tensors_or_floats(name: str) -> frozenset[str]:
     """The arguments of an operator of this name that are floats in one overload, and in another, which is the same
     otherwise, tensors."""
     packet = getattr(torch.ops.aten, name, None)
-    if packet is None or "default" not in packet.overloads():
+    if not isinstance(packet, internals.OpOverloadPacket) or "default" not in packet.overloads():
         return frozenset()
     usual, found = _kinds(packet.default), set[str]()
     for other in (_kinds(getattr(packet, each)) for each in packet.overloads()):
