@@ -211,13 +211,7 @@ def with_conditions(space: Space, call: Call) -> Call | None:
         return None
     if any(isinstance(operand, TensorValue) and operand.dtype is torch.bool for operand in call.operands):
         raise Unsupported(errors.DataDependentValue(describe_callable(_Base.item)))
-    again = Call(call.function, call.kind, call.target, call.swap)
-    again.args, again.kwargs = call.args, call.kwargs
-    again.operands, again.metas = list(call.operands), list(call.metas)
-    for index in found:
-        number: Any = whole_number(space, torch.sym_int, call.operands[index])
-        again.operands[index], again.metas[index] = number, number.meta
-    return again
+    return _with_operands(call, {index: whole_number(space, torch.sym_int, call.operands[index]) for index in found})
 
 
 def _is_later(operand: Any) -> bool:
@@ -234,14 +228,17 @@ def with_tensors(space: Space, call: Call) -> Call | None:
     chosen = [index for index in places if index in floats]
     if not chosen:
         return None
-    recorder = space.trace.recorder
+    recorder, values = space.trace.recorder, call.operands
+    return _with_operands(call, {i: _boxed(recorder, values[i]) or _multiplied(recorder, values[i]) for i in chosen})
+
+
+def _with_operands(call: Call, others: dict[int, Any]) -> Call:
+    """The call with others in the place of some operands."""
     again = Call(call.function, call.kind, call.target, call.swap)
     again.args, again.kwargs = call.args, call.kwargs
     again.operands, again.metas = list(call.operands), list(call.metas)
-    for index in chosen:
-        value = call.operands[index]
-        box = _boxed(recorder, value) or _multiplied(recorder, value)
-        again.operands[index], again.metas[index] = box, box.meta
+    for index, value in others.items():
+        again.operands[index], again.metas[index] = value, value.meta
     return again
 
 
