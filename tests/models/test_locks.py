@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import Any
 
@@ -137,6 +138,7 @@ def test_a_float_that_has_changed_meanwhile_is_seen() -> None:
         call(model)
     assert contended(model.lock, lambda: call(model), lambda: vars(model).update(count=41.0)) == 41.5
     assert model.count == 41.5
+    assert math.isnan(contended(model.lock, lambda: call(model), lambda: vars(model).update(count=math.nan)))
 
 
 def test_another_object_of_the_same_state_is_seen() -> None:

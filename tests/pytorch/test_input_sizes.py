@@ -144,6 +144,19 @@ def test_assumptions():
         compiled(torch.randn(5))
 
 
+@pytest.mark.parametrize("attached", [False, True])
+def test_it_is_explained_with_the_sizes_said(attached):
+    def function(x):
+        return x * 2
+
+    said = {"x": TensorSpec([ShapeVar("n")])}
+    if attached:
+        function._dynamic_spec = ShapesSpec(said)  # as torch's decorator does
+    compiled = stator.compile(function, backend="eager", **({} if attached else {"dynamic_shapes": said}))
+    (graph,) = stator.explain(compiled)(torch.ones(3)).graphs
+    assert [type(size) for size in graph.inputs[0].shape] == [str]
+
+
 def test_what_is_not_understood():
     for said in (["x"], 3):
         with pytest.raises(TypeError, match="dynamic spec expects a dict, ShapesSpec, or ParamsSpec"):

@@ -83,7 +83,7 @@ def compile(
         return model
     given = frozenset([*(options or {}), *(["recompile_limit"] if recompile_limit is not None else [])])
     said = _input_sizes(model, dynamic_shapes)
-    if said is not None and dynamic is not None and said is not dynamic:
+    if said is not None and dynamic is not None:
         raise ValueError("stator.compile: `dynamic` and `dynamic_shapes` can't be specified at the same time.")
     policy: dict[str, Any] = {"fullgraph": fullgraph, "dynamic": dynamic if said is None else said, "given": given}
     settings = {**policy, "name": name, "isolated": isolate_recompiles}

@@ -44,7 +44,8 @@ def explain(fn: Callable[..., Any], *, backend: Any = None, **settings: Any) -> 
     if own is not None:
         asked, mode, options = own.asked
         backend = backend or asked
-        settings = {"mode": mode, "options": options or None, "dynamic": own.dynamic, **settings}
+        dynamic = "dynamic" if own.dynamic in (None, True, False) else "dynamic_shapes"
+        settings = {"mode": mode, "options": options or None, dynamic: own.dynamic, **settings}
     compiled = compile(plain, backend=backend or "eager", **{**settings, "isolate_recompiles": True})
 
     @functools.wraps(plain, assigned=("__name__", "__qualname__", "__doc__"), updated=())

@@ -71,7 +71,7 @@ class ReferenceProgram:
 def _is_another_number(number: Any, other: object) -> bool:
     if type(number) not in (int, float):
         return False
-    return type(other) is not type(number) or not (number == other or number != number)
+    return type(other) is not type(number) or not (number == other or (number != number and other != other))
 
 
 def _load_output(call: CallInputs, output: Output) -> object:

@@ -21,7 +21,7 @@ from torch.utils.checkpoint import CheckpointPolicy, noop_context_fn
 
 from stator._core import CodePolicy, set_code_policy
 from stator.pytorch import internals
-from stator.pytorch.graph.graph_module import graph_module
+from stator.pytorch.graph.graph_module import outlined
 from stator.pytorch.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
@@ -126,23 +126,11 @@ class Checkpoints:
         attributes = self.recorder.nodes.attributes
         for begun, ended, options in self.found:
             nodes = list(itertools.takewhile(lambda node, ended=ended: node is not ended, _after(begun)))  # type: ignore[misc]
-            used = dict.fromkeys(used for node in nodes for used in node.all_input_nodes)
-            given = [node for node in used if node not in set(nodes)]
+            gm, inputs = outlined(nodes, attributes.__getitem__)  # run for what is saved meanwhile, it has no results
             name = f"checkpoint_{len(attributes)}"
-            attributes[name] = Body(self._copied(nodes, given), options)
+            attributes[name] = Body(gm, options)
             with begun.graph.inserting_before(begun):
-                begun.args = (begun.graph.get_attr(name), *given)
-
-    def _copied(self, nodes: list[torch.fx.Node], given: list[torch.fx.Node]) -> torch.fx.GraphModule:
-        """The operations as a graph of their own, which has no results: they are run for what is saved meanwhile."""
-        graph, root = torch.fx.Graph(), torch.nn.Module()
-        copies = {node: graph.placeholder(node.name) for node in given}
-        for node in nodes:
-            copies[node] = graph.node_copy(node, copies.__getitem__)
-            if node.op in ("get_attr", "call_module"):
-                setattr(root, str(node.target), self.recorder.nodes.attributes[str(node.target)])
-        graph.output(())
-        return graph_module(root, graph)
+                begun.args = (begun.graph.get_attr(name), *inputs)
 
     def take_out(self, gm: torch.fx.GraphModule) -> None:
         """The backend traces the backward pass: leave it marks on the nodes, and none of the calls."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -11,7 +12,7 @@ import torch.fx
 
 from stator.pytorch.backend_call.buckets import bounds, buckets_of
 from stator.pytorch.backend_call.cuts import Cuts
-from stator.pytorch.graph.graph_module import graph_module
+from stator.pytorch.graph.graph_module import outlined
 from stator.pytorch.state import saved_on_cpu
 
 if TYPE_CHECKING:
@@ -37,32 +38,10 @@ class Piece:
 
     def __init__(self, whole: torch.fx.GraphModule, nodes: list[torch.fx.Node], values: Any) -> None:
         mine = set(nodes)
-        used = (node for n in nodes for node in n.all_input_nodes)
-        self.takes = list(dict.fromkeys(node for node in used if node not in mine))
         self.gives = [node for node in nodes if any(user not in mine for user in node.users)]
-        graph = torch.fx.Graph()
-        copies = {node: _placeholder(graph, node) for node in self.takes}
-        for node in nodes:
-            copies[node] = graph.node_copy(node, copies.__getitem__)
-            copies[node].meta = node.meta
-        graph.output(tuple([copies[node] for node in self.gives]))
-        self.gm = graph_module(_with_attributes(whole, graph), graph)
-        self.inputs: list[tuple[torch.fx.Node, GraphValue]] = [(copies[node], values[node]) for node in self.takes]
-
-
-def _placeholder(graph: torch.fx.Graph, node: torch.fx.Node) -> torch.fx.Node:
-    made = graph.placeholder(node.name)
-    made.meta = node.meta
-    return made
-
-
-def _with_attributes(whole: torch.fx.GraphModule, graph: torch.fx.Graph) -> torch.nn.Module:
-    """A module with what the graph uses of the whole one: modules that it calls, and graphs."""
-    root = torch.nn.Module()
-    for node in graph.nodes:
-        if node.op in ("get_attr", "call_module"):
-            setattr(root, node.target, getattr(whole, node.target))
-    return root
+        self.gm, inputs = outlined(nodes, functools.partial(getattr, whole), self.gives)
+        self.takes = list(inputs)
+        self.inputs: list[tuple[torch.fx.Node, GraphValue]] = [(copy, values[node]) for node, copy in inputs.items()]
 
 
 def may_be_cut(recorder: Recorder, gm: torch.fx.GraphModule) -> bool:

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from stator.pytorch.types import Host, Operator
 
-__all__ = ["MESSAGES", "NAMESPACES", "communicates", "is_message", "operator"]
+__all__ = ["MESSAGES", "communicates", "is_message", "operator"]
 
 _NAMESPACE = "stator_c10d"
 #: of operators that communicate, torch's and these
-NAMESPACES = frozenset({"_c10d_functional", "_c10d_functional_autograd", _NAMESPACE})
+_NAMESPACES = frozenset({"_c10d_functional", "_c10d_functional_autograd", _NAMESPACE})
 _Tensors = list[torch.Tensor]
 
 
@@ -141,7 +141,7 @@ def is_message(function: Host) -> bool:
 def communicates(function: Host) -> bool:
     """Whether it is an operator of a collective that others of the group perform too."""
     namespace, _, rest = str(function).partition(".")
-    return namespace in NAMESPACES and not rest.startswith("wait") and not is_message(function)
+    return namespace in _NAMESPACES and not rest.startswith("wait") and not is_message(function)
 
 
 @functools.cache

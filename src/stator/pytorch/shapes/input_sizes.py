@@ -25,7 +25,7 @@ from stator.guards.source import (
     Source,
 )
 from stator.pytorch import internals
-from stator.pytorch.fake.metadata import hint_of, is_symbol
+from stator.pytorch.fake.metadata import hint_of, is_symbol, number_of
 from stator.pytorch.shapes.named_sources import parameter_of
 
 if TYPE_CHECKING:
@@ -86,6 +86,8 @@ def input_sizes(model: Any, given: object) -> InputSizes | None:
         ValueError: both ways.
         TypeError: it is no dict, nor what torch has for it.
     """
+    if isinstance(given, InputSizes):
+        return given  # by another compile() call, which has read both
     attached = getattr(getattr(model, "forward", model), "_dynamic_spec", None)
     if attached is not None and given is not None:
         text = (
@@ -96,8 +98,8 @@ def input_sizes(model: Any, given: object) -> InputSizes | None:
 
 
 def _read(given: Any) -> InputSizes | None:
-    if given is None or isinstance(given, InputSizes):
-        return given
+    if given is None:
+        return None
     if isinstance(given, Mapping):
         return InputSizes(given)
     specs = internals.dynamic_spec
@@ -194,8 +196,7 @@ def varying_sizes(trace: Trace, source: Source, tensor: torch.Tensor) -> dict[in
     said = said_of(trace, source)
     if said is None:
         return None
-    held = said[0] if isinstance(said[0], dict) else {}
-    rank = tensor.dim()
+    held, rank = _held(said), tensor.dim()
     unknown = next((dim for dim in held if dim not in range(rank)), None)
     if unknown is not None:
         text = f"dynamic_shapes says something of dimension {unknown} of `{source.expr()}`, which has {rank}"
@@ -203,10 +204,15 @@ def varying_sizes(trace: Trace, source: Source, tensor: torch.Tensor) -> dict[in
     return {dim: varies(held.get(dim), tensor.size(dim), SizeSource(source, dim)) for dim in range(rank)}
 
 
-def variables(trace: Trace, source: Source, rank: int) -> dict[int, Variable]:
+def variables(trace: Trace, source: Source) -> dict[int, Variable]:
     """The sizes of a tensor that are said to be variables."""
-    said = {dim: said_of(trace, SizeSource(source, dim)) for dim in range(rank)}
-    return {dim: entry[0] for dim, entry in said.items() if entry is not None and isinstance(entry[0], Variable)}
+    held = _held(said_of(trace, source))
+    return {dim: entry for dim, entry in held.items() if isinstance(entry, Variable)}
+
+
+def _held(said: tuple[Any] | None) -> dict[Any, Any]:
+    """What is said of the sizes of a tensor, or of what else is in something."""
+    return said[0] if said is not None and isinstance(said[0], dict) else {}
 
 
 def varies(entry: Any, number: int, source: Source) -> bool:
@@ -257,7 +263,7 @@ class Relations:
             return
         for entry, number, source in self._computed:
             computed = self._over_found(entry.node.expr)
-            if computed is not None and not env.evaluate_expr(_equal(number.node.expr, computed)):
+            if computed is not None and not number == number_of(env, computed):
                 raise _violation(source, number, entry)
         for assumption in self._trace.dynamic.assumptions:
             condition = self._over_found(assumption.node.expr)
@@ -269,9 +275,3 @@ class Relations:
         torchs = {key: found for key, (found, _) in self._found.items() if isinstance(key, torch.SymInt)}
         numbers = {key.sympy_sym: found.node.expr for key, found in torchs.items()}
         return expression.xreplace(numbers) if expression.free_symbols <= numbers.keys() else None
-
-
-def _equal(left: Any, right: Any) -> Any:
-    import sympy  # type: ignore[import-untyped]
-
-    return sympy.Eq(left, right)

@@ -48,7 +48,7 @@ def constrain(trace: Trace, context: SymbolicContext, tensor: torch.Tensor, sour
         int_oo,
     )
 
-    said = variables(trace, source, tensor.dim())
+    said = variables(trace, source)
     marked = dims([tensor], *ENFORCED) | said.keys()
     fixed = marked if enforced else set()
     for dim in fixed:

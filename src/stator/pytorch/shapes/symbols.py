@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from stator.space.protocol import Handler
     from stator.space.space import Space
 
-__all__ = ["ARITHMETIC", "COMPARISONS", "SymValue", "decide", "models", "specialise"]
+__all__ = ["ARITHMETIC", "COMPARISONS", "SymValue", "as_integer", "decide", "models", "specialise"]
 
 _CLASSES: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 
@@ -197,7 +197,7 @@ def _method(function: Function, swap: bool = False) -> Handler:
             return NOT_IMPLEMENTED if left else None
         if function not in _OF_CONDITIONS and any(v.symbolic and v.cls is bool for v in values):
             return space.run_known(function, [_known(space, v) for v in values[:: -1 if swap else 1]])
-        values = [_as_integer(space, v) for v in values] if function in _OF_CONDITIONS else values
+        values = [as_integer(space, v) for v in values] if function in _OF_CONDITIONS else values
         if any(v.constant and v.host != v.host for v in values):
             return None  # symbols cannot be compared with a NaN
         if len(values) == 2 and values[0].cls is int and values[1].cls is float:
@@ -207,7 +207,7 @@ def _method(function: Function, swap: bool = False) -> Handler:
     return handler
 
 
-def _as_integer(space: Space, value: Value) -> Value:
+def as_integer(space: Space, value: Value) -> Value:
     """A condition that is known only when the graph runs, as the number it is; any other value as it is."""
     if not value.symbolic or value.cls is not bool or hint_of(value.number) is not None:  # type: ignore[attr-defined]
         return value

@@ -16,10 +16,9 @@ import torch
 
 from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.shapes.computed import compute_again
-from stator.pytorch.shapes.symbols import compute
+from stator.pytorch.shapes.symbols import as_integer, compute
 from stator.pytorch.tensors.lowering import Call, Operand
 from stator.space.deferred import DeferredNumber
-from stator.space.value import Constant
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Function
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["models", "to_whole", "whole_number"]
+__all__ = ["models", "recorded_with", "to_whole", "whole_number"]
 
 
 def whole_number(space: Space, function: Function, number: Any) -> Value:
     """The int that `function` makes of a symbolic number, recorded."""
-    whole: Any = _of_condition(space, number) if number.cls is bool else compute(space, function, [number])
+    whole: Any = as_integer(space, number) if number.cls is bool else compute(space, function, [number])
     if number.cls is int or not whole.symbolic or hint_of(whole.number) is not None:
         return whole
     return _own(space, whole, torch.int64)
@@ -40,11 +39,12 @@ def whole_number(space: Space, function: Function, number: Any) -> Value:
 
 def _own(space: Space, number: Any, dtype: torch.dtype) -> Any:
     """A number that the graph computes, as a symbol of its own."""
-    held = _recorded(space, Call(torch.scalar_tensor, "call_function", torch.scalar_tensor), number, dtype=dtype)
-    return _recorded(space, Call(torch.Tensor.item, "call_method", "item"), held)
+    held = recorded_with(space, Call(torch.scalar_tensor, "call_function", torch.scalar_tensor), number, dtype=dtype)
+    return recorded_with(space, Call(torch.Tensor.item, "call_method", "item"), held)
 
 
-def _recorded(space: Space, call: Call, operand: Any, **options: object) -> Any:
+def recorded_with(space: Space, call: Call, operand: Any, **options: object) -> Any:
+    """What a call of one operand, and of options that are known, gives."""
     call.args, call.kwargs = (Operand(0),), options
     call.operands, call.metas = [operand], [operand.meta]
     return space.trace.recorder.record(call)
@@ -73,10 +73,6 @@ def _to_float(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Valu
     if value.symbolic and value.cls is bool and hint_of(value.number) is None:
         return _own(space, whole_number(space, torch.sym_int, value), torch.float32)
     return compute(space, torch.sym_float, [value]) if value.symbolic else None
-
-
-def _of_condition(space: Space, value: Any) -> Value:
-    return compute(space, torch.sym_ite, [value, Constant(1), Constant(0)])
 
 
 def _round(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:

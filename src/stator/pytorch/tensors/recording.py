@@ -9,12 +9,7 @@ import torch
 from stator import errors
 from stator.pytorch.fake.failure import Failure, describe_callable
 from stator.pytorch.nesting import items_of
-from stator.pytorch.shapes.unbacked import are_decided
-from stator.pytorch.tensors.failures import eager_error
-from stator.pytorch.tensors.known import learn_sizes
-from stator.pytorch.tensors.latent import rely_on_all
-from stator.pytorch.tensors.lowering import Call, lower_call
-from stator.pytorch.tensors.scalars import (
+from stator.pytorch.shapes.number_operands import (
     MAKERS,
     tensor_of_float,
     tensor_of_symbols,
@@ -22,6 +17,11 @@ from stator.pytorch.tensors.scalars import (
     with_numbers,
     with_tensors,
 )
+from stator.pytorch.shapes.unbacked import are_decided
+from stator.pytorch.tensors.failures import eager_error
+from stator.pytorch.tensors.known import learn_sizes
+from stator.pytorch.tensors.latent import rely_on_all
+from stator.pytorch.tensors.lowering import Call, lower_call
 from stator.space.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]
         call = with_numbers(space, call) or call  # a number read elsewhere is the same number here
     elif call.operands and call.function in MAKERS:
         call = tensor_of_float(space, call) or tensor_of_symbols(call) or call
-    call = with_tensors(space, call) or with_conditions(space, call) or call
+    if space.trace.recorder.shapes.begun:  # else there are no symbols
+        call = with_tensors(space, call) or with_conditions(space, call) or call
     try:
         return _recorded(space, call)
     except Unsupported as e:
