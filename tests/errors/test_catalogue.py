@@ -119,3 +119,10 @@ def test_error_survives_pickling():
 
 def test_a_config_error_is_a_value_error():
     assert issubclass(errors.ConfigError, ValueError) and issubclass(errors.ConfigError, errors.StatorError)
+
+
+def test_a_break_may_know_more_of_what_helps_than_its_kind():
+    brk = errors.DataDependentBranch()
+    told = brk.advising("look before")
+    assert (told.hint, brk.hint) == ("look before", errors.DataDependentBranch.hint)
+    assert told.reason == brk.reason and told == brk and told.error().hint == "look before"

@@ -419,3 +419,26 @@ def test_inside_of_what_is_differentiated_forwards(program: Any, backend: str) -
             found.append([*results, *torch.autograd.grad(total, x)])
         torch.testing.assert_close(found[1], found[0])
     assert stator.stats().graph_breaks == 0
+
+
+def test_a_backward_that_acts_outside_is_told_with_what_helps() -> None:
+    seen = []
+
+    class Noting(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            seen.append(grad.norm())
+            return grad * 2
+
+    def program(x: Any) -> Any:
+        return Noting.apply(x).sum()
+
+    with pytest.raises(stator.GraphBreakError) as caught:
+        stator.compile(program, backend="eager", fullgraph=True)(torch.ones(3, requires_grad=True))
+    assert caught.value.reason.endswith("Noting.apply cannot be captured: its backward acts on objects outside of it")
+    assert caught.value.hint.startswith("let backward only compute")
+    assert not seen

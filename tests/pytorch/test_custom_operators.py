@@ -141,6 +141,9 @@ def test_reasons_name_the_operator_as_the_program_does():
     compiled = stator.compile(of_unfaked, backend="eager")
     compiled(torch.ones(2, 3))
     assert stator.stats().breaks[0].reason.startswith("torch.ops.stator_tests.unfaked cannot")
+    with pytest.raises(stator.GraphBreakError) as caught:
+        stator.compile(of_unfaked, backend="eager", fullgraph=True)(torch.ones(2, 3))
+    assert caught.value.hint == "register a fake implementation of the operator (torch.library.register_fake)"
 
 
 def test_a_kernel_is_not_run_to_learn_how_it_fails():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any
 
 import pytest
@@ -55,11 +56,57 @@ def test_a_branch_that_cannot_be_assumed() -> None:
         return x * 2
 
     stator.reset()
-    with pytest.raises(stator.GraphBreakError, match="cannot be undone") as caught:
+    line = line_in(program, 4).rpartition("/")[2]
+    reason = rf"is not assumed: Tensor.add_ at {line} writes a tensor that requires gradients, which cannot be undone"
+    with pytest.raises(stator.GraphBreakError) as caught:
         stator.compile(program, backend="eager", fullgraph=True)(torch.ones(3))
+    assert re.search(reason, caught.value.reason)
     assert caught.value.where == line_in(program, 1)
     assert torch.equal(parameter, torch.ones(3))
     stator.compile(program, backend="eager")(torch.ones(3))
     (told,) = stator.stats().breaks
     assert told.where == line_in(program, 1) and "is not assumed" in told.reason
     assert torch.equal(parameter, torch.full((3,), 2.0))
+
+
+def test_what_came_before_a_branch_that_cannot_be_assumed() -> None:
+    parameter = torch.nn.Parameter(torch.ones(3))
+    buffer = torch.ones(4)
+
+    def program(x: Any) -> Any:
+        with torch.no_grad():
+            parameter.add_(x)
+        if not torch.isfinite(x).all():
+            raise ValueError("not finite")
+        return x * 2
+
+    def large(x: Any) -> Any:
+        buffer.add_(x)
+        if not torch.isfinite(x).all():
+            raise ValueError("not finite")
+        return x * 2
+
+    line = line_in(program, 2).rpartition("/")[2]
+    with pytest.raises(stator.GraphBreakError) as caught:
+        stator.compile(program, backend="eager", fullgraph=True)(torch.ones(3))
+    assert f"Tensor.add_ at {line} writes a tensor that requires gradients" in caught.value.reason
+    with stator.config.patch(undo_limit=12), pytest.raises(stator.GraphBreakError) as caught:
+        stator.compile(large, backend="eager", fullgraph=True)(torch.ones(4))
+    assert "what the graph writes, 16 bytes, is more than is copied" in caught.value.reason
+    assert torch.equal(parameter, torch.ones(3)) and torch.equal(buffer, torch.ones(4))
+
+
+def test_a_branch_that_is_not_assumed_any_more() -> None:
+    def program(x: Any) -> Any:
+        if x.max() > 2:
+            warnings.warn("large", stacklevel=1)
+        return x * 2
+
+    stator.reset()
+    compiled = stator.compile(program, backend="eager")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(6):
+            assert torch.equal(compiled(torch.full((3,), 3.0)), torch.full((3,), 6.0))
+    (told,) = stator.stats().breaks
+    assert "is not assumed: it has gone the other way too often" in told.reason

@@ -20,6 +20,8 @@ from stator.report.collector import explaining
 from stator.report.explanation import BreakSite, StackLine
 from tests.report import explained
 
+LONG = list(range(40))
+
 
 def line(text):
     """The place in the program of the line with this text."""
@@ -241,3 +243,34 @@ def test_the_line_shown_is_the_one_that_is_named():
     shown = [line.text.strip() for line in terminal._break(site, 1)]
     assert shown[1] == site.text == "bar.update()"
     assert "met at bars.py:9: lock.acquire()" in shown
+
+
+def test_changes_at_one_line_are_told_together():
+    def program(x, words):
+        return x * len(words[0])
+
+    compiled = stator.compile(program, backend="eager")
+    with explaining("words") as collector:
+        for number in range(7):
+            compiled(torch.ones(2), [chr(97 + number) * (number + 1)])
+    lines = terminal.text(collector.explanation()).splitlines()
+    told = lines[lines.index("Compiled again") + 1 :]
+    name = f"program (test_explain.py:{program.__code__.co_firstlineno})"
+    assert told[0] == f"  {name}  (6 times)"
+    assert told[1].endswith("return x * len(words[0])") and told[1].startswith("      needed at test_explain.py:")
+    assert told[2] == "      `words[0]` was 'a', is 'bb'"
+    assert sum("`words[0]`" in line for line in told) == 4 and "      … and 2 other changes" in told
+
+
+def test_guards_that_several_graphs_check_are_told_once_and_within_the_width():
+    def program(x, n):
+        return x * n if LONG == list(range(40)) else x
+
+    compiled = stator.compile(program, backend="eager")
+    with explaining("guards") as collector:
+        for number in ("a", "b"):
+            compiled(torch.ones(2), len(number) if number == "a" else 2.5)
+    text = terminal.text(collector.explanation())
+    shown = [line for line in text[text.index("Guards: ") :].splitlines()[1:]]
+    assert all(len(line) <= 80 for line in shown), shown
+    assert any("(2 graphs)" in line for line in shown) and any(" … " in line for line in shown)

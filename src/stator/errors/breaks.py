@@ -327,8 +327,8 @@ class UnsupportedTensorOperation(Break):
 
     code = "SB0204"
     title = "tensor operation that cannot be captured"
-    template = "{operation} cannot be run on tensors without data: {why}"
-    hint = "register a fake implementation (torch.library.register_fake) if the operator is yours"
+    template = "{operation} cannot be captured: {why}"
+    hint = "move it out of the compiled function, or leave the break: it runs as ordinary Python there"
     operation: str
     why: str
 

@@ -10,6 +10,7 @@ the reason. A page `pages/<code>.md` says all about a kind: what its class is ma
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
 import re
@@ -55,6 +56,12 @@ class Break:
         """What happened, in one sentence with the names of this case."""
         # Not asdict(): a field may be any object, and must not be copied.
         return self.template.format(**{name: getattr(self, name) for name in inspect.get_annotations(type(self))})
+
+    def advising(self, hint: str) -> Self:
+        """The same break, where more is known of what helps than of its kind in general."""
+        told = copy.copy(self)
+        object.__setattr__(told, "hint", hint)
+        return told
 
     def __str__(self) -> str:
         return f"{self.code}: {self.reason}"

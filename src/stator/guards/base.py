@@ -12,7 +12,7 @@ from .naming import PLAIN, Names
 from .raw import is_heap_type, own_qualname, present_dict
 from .source import CallInputs, LoadError, Source
 
-__all__ = ["KINDS", "Change", "Guard", "Where", "name_and_place", "short_name", "show", "with_article"]
+__all__ = ["KINDS", "Change", "Guard", "Where", "name_and_place", "short_name", "shortened", "show", "with_article"]
 
 #: where in the user's program the assumption was made: "file.py:12", or (code, line) turned into text when asked
 Where = str | tuple[CodeType, int] | None
@@ -148,6 +148,15 @@ def short_name(qualname: str) -> str:
 def name_and_place(code: CodeType) -> str:
     """A function as messages name it."""
     return f"{short_name(code.co_qualname)} ({code.co_filename}:{code.co_firstlineno})"
+
+
+def shortened(text: str, most: int) -> str:
+    """A text of at most so many characters: of a longer one its beginning and its end, where comparisons stand."""
+    if len(text) <= most:
+        return text
+    head = max(1, most * 3 // 5)
+    tail = max(0, most - head - 3)
+    return f"{text[:head]} … {text[len(text) - tail :]}"
 
 
 def with_article(name: str) -> str:

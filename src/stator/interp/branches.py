@@ -14,21 +14,23 @@ if TYPE_CHECKING:
 #: asked last where a branch cannot be decided, if `config.capture_branches` is set: (frame, value, its sides) → whether
 #: the frame has gone on behind both; else the branch breaks the graph, and the hook may say why it has not
 CAPTURES: list[Callable[[Frame, Value, Sides], bool]] = []
-#: asked where a branch cannot be decided: (frame, value, where it goes when true, when false) → the truth, or None
-BRANCH_HOOKS: list[Callable[[Frame, Value, int, int], bool | None]] = []
+#: asked where a branch cannot be decided: (frame, value, where it goes when true, when false) → the truth; None; or
+#: with which reason the branch breaks the graph if nothing else decides it
+BRANCH_HOOKS: list[Callable[[Frame, Value, int, int], bool | Unsupported | None]] = []
 
 
 def branch(frame: Frame, value: Value, when_true: int, when_false: int) -> None:
     """A conditional jump, which depends on the truth value."""
     try:
         truth = frame.space.truth(value)
-    except Unsupported:
+    except Unsupported as undecided:
         decided = _asked(frame, value, when_true, when_false)
-        decided = _guarded(frame, value) if decided is None else decided
+        refusal = decided if isinstance(decided, Unsupported) else undecided
+        decided = decided if isinstance(decided, bool) else _guarded(frame, value)
         if decided is None:
             if _captured(frame, value.force(), when_true, when_false):
                 return
-            raise
+            raise refusal from None
         truth = decided
     frame.index = when_true if truth else when_false
 
@@ -56,10 +58,19 @@ def truth(frame: Frame, value: Value, negated: bool = False) -> bool:
 
 
 def assumed(frame: Frame, value: Value, negated: bool = False) -> bool | None:
-    """The same where it is not known, if a guard tells, or if all it does is to decide the next branch, as assumed."""
+    """The same where it is not known, if a guard tells, or if all it does is to decide the next branch, as assumed.
+
+    Raises:
+        Unsupported: neither, and what keeps that branch from being assumed is known.
+    """
     ahead = _branch_ahead(frame, negated)
     decided = None if ahead is None else _asked(ahead[0], value, *ahead[1:])
-    return _guarded(frame, value) if decided is None else decided
+    if isinstance(decided, bool):
+        return decided
+    guarded = _guarded(frame, value)
+    if guarded is None and decided is not None:
+        raise decided
+    return guarded
 
 
 def _captured(frame: Frame, value: Value, when_true: int, when_false: int) -> bool:
@@ -69,7 +80,7 @@ def _captured(frame: Frame, value: Value, when_true: int, when_false: int) -> bo
     return any(capture(frame, value, sides) for capture in CAPTURES)
 
 
-def _asked(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:
+def _asked(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | Unsupported | None:
     for hook in BRANCH_HOOKS:
         decided = hook(frame, value.force(), when_true, when_false)
         if decided is not None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from stator.report.explanation import BreakSite, Explanation, FrameRecord
+from stator.guards.base import shortened
+from stator.report.explanation import BreakSite, Explanation, FrameRecord, GuardRecord
+from stator.report.source_lines import line_at
+from stator.report.stats import RecompileRecord
 from stator.report.words import counted
 
 __all__ = ["Line", "lines", "show", "text"]
@@ -16,6 +20,8 @@ __all__ = ["Line", "lines", "show", "text"]
 _WIDTH = 80
 #: how many guards are shown, the dearest
 _MOST_GUARDS = 5
+#: how many changes are told for which a function was compiled again, of those that matter at one line
+_MOST_CHANGES = 4
 
 
 class Line(NamedTuple):
@@ -62,22 +68,15 @@ def lines(explanation: Explanation) -> Iterator[Line]:
             yield from _frame(number, frame)
     if explanation.recompiles:
         yield from _headed("Compiled again")
-        for record in explanation.recompiles:
-            yield Line(f"  {record.where}", "yellow")
-            yield from _wrapped(record.sentence)
-            yield from _wrapped(record.hint, "what helps: ")
+        yield from _recompiles(explanation.recompiles)
     if explanation.patches:
         yield from _headed("Patches, not tried yet: stator explain SCRIPT --fix makes those that hold")
         for offer in explanation.patches:
             yield Line(f"  {offer.code}  {_short(offer.where)}: {offer.title}")
             for line in offer.diff.splitlines()[2:]:
                 yield Line(f"      {line}".rstrip(), {"+": "green", "-": "red"}.get(line[:1], "dim"))
-    guards = sorted(explanation.out_guards, key=lambda guard: -guard.cost_ns)
-    if guards:
-        total = sum(guard.cost_ns for guard in guards)
-        yield from _headed(f"Guards: {len(guards)}, {total / 1000:.1f} µs without shortcuts; the dearest are")
-        for guard in guards[:_MOST_GUARDS]:
-            yield Line(f"  {guard.cost_ns:5} ns  {guard.text}{f'  # {_short(guard.where)}' if guard.where else ''}")
+    if explanation.out_guards:
+        yield from _guards(explanation.out_guards)
 
 
 def _headline(explanation: Explanation) -> str:
@@ -97,7 +96,7 @@ def _headed(title: str) -> Iterator[Line]:
 
 
 def _break(site: BreakSite, count: int) -> Iterator[Line]:
-    yield Line(f"  {site.code}  {_short(site.where)}{f'  ({count} times)' if count > 1 else ''}", "red")
+    yield Line(f"  {site.code}  {_short(site.where)}{_times(count)}", "red")
     if site.text:
         yield Line(f"      {site.text}", "cyan")
     yield from _wrapped(site.reason)
@@ -116,6 +115,42 @@ def _frame(number: int, frame: FrameRecord) -> Iterator[Line]:
     name = f"{frame.function} ({f'from line {frame.resumed} on' if frame.resumed else _short(frame.where)})"
     end = f", then {frame.brk.code} at {_short(frame.brk.where)}" if frame.brk else ""
     yield Line(f"  {number:2}  {name}: {graph}, {counted(len(frame.guards), 'guard')}, {seconds}{end}")
+
+
+def _recompiles(records: Sequence[RecompileRecord]) -> Iterator[Line]:
+    """What was compiled again: of each function the changes, by the line that depends on them."""
+    groups: dict[tuple[str, str], list[RecompileRecord]] = {}
+    for record in records:
+        groups.setdefault((record.where, record.line), []).append(record)
+    for (where, line), group in groups.items():
+        name = where.partition(" (")[0]
+        yield Line(f"  {name} ({_short(group[0].definition)}){_times(len(group))}", "yellow")
+        if line:
+            yield Line(f"      needed at {_short(line)}: {line_at(line)}", "cyan")
+        reasons = Counter(record.reason for record in group)
+        for reason, count in list(reasons.items())[:_MOST_CHANGES]:
+            yield from _wrapped(f"{reason}{_times(count) if len(reasons) > 1 else ''}")
+        if len(reasons) > _MOST_CHANGES:
+            yield Line(f"      … and {counted(len(reasons) - _MOST_CHANGES, 'other change')}")
+        for hint in dict.fromkeys(record.hint for record in group):
+            yield from _wrapped(hint, "what helps: ")
+
+
+def _guards(guards: Sequence[GuardRecord]) -> Iterator[Line]:
+    """What all guards cost together, and the dearest: what several graphs check is told once."""
+    total = sum(guard.cost_ns for guard in guards)
+    yield from _headed(f"Guards: {len(guards)}, {total / 1000:.1f} µs without shortcuts; the dearest are")
+    often = Counter((guard.text, guard.where) for guard in guards)
+    dearest: dict[tuple[str, str], int] = {}
+    for guard in sorted(guards, key=lambda guard: -guard.cost_ns):
+        dearest.setdefault((guard.text, guard.where), guard.cost_ns)
+    for (text, where), cost in itertools.islice(dearest.items(), _MOST_GUARDS):
+        end = f"{_times(often[text, where], 'graphs')}{f'  # {_short(where)}' if where else ''}"
+        yield Line(f"  {cost:5} ns  {shortened(text, _WIDTH - 12 - len(end))}{end}")
+
+
+def _times(count: int, noun: str = "times") -> str:
+    return f"  ({count} {noun})" if count > 1 else ""
 
 
 def _wrapped(sentence: str, before: str = "") -> Iterator[Line]:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Failure", "describe_callable", "first_line", "made_fake", "translated", "undecided_in"]
 
+#: what helps where an operator of the program's own has no kernel that runs without data
+_REGISTER = "register a fake implementation of the operator (torch.library.register_fake)"
+
 
 class Failure(Exception):
     """The operation raised `error` on fake tensors: the program's own fault, as far as can be seen."""
@@ -41,10 +44,17 @@ def translated(function: object, error: Exception, warned: set[type]) -> Excepti
         if isinstance(cause, (fake_tensor.DataDependentOutputException, *undecided)):
             return Unsupported(errors.DataDependentValue(name))
         if isinstance(cause, fake_tensor.UnsupportedFakeTensorException | fake_tensor.UnsupportedOperatorException):
-            return Unsupported(errors.UnsupportedTensorOperation(name, first_line(cause)))
+            return Unsupported(_without_fake(name, cause))
     if _is_about_fakes(error):
-        return Unsupported(errors.UnsupportedTensorOperation(name, first_line(error)))
+        return Unsupported(_without_fake(name, error))
     return Failure(error, warned)
+
+
+def _without_fake(name: str, error: BaseException) -> errors.Break:
+    """The break at an operation that torch has no kernel for that runs without data."""
+    brk = errors.UnsupportedTensorOperation(name, first_line(error))
+    own = name.startswith("torch.ops.") and not name.startswith(("torch.ops.aten.", "torch.ops.prims."))
+    return brk.advising(_REGISTER) if own else brk
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 _Function: Any = torch.autograd.Function
 #: of how many results a backward may take None for the gradient: it is traced for each combination
 _MOST_RESULTS = 3
+_PURE = "let {} only compute: what it notes elsewhere, note outside of the compiled function"
 
 
 def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -280,7 +281,7 @@ class _Application:
         except Raised as e:
             raise self.refusal(f"its {name} raises {e.value.cls.__name__}") from None
         if witness.acts:
-            raise self.refusal(f"its {name} acts on objects outside of it")
+            raise self.refusal(f"its {name} acts on objects outside of it", _PURE.format(name))
         found = self.results(result)
         if len(found) < len(wanted) or not all(map(is_none, found[len(wanted) :])):
             raise self.refusal(f"its {name} gives another number of tensors")
@@ -307,8 +308,9 @@ class _Application:
         final = [new.get(id(part), part) for part in parts]
         return self.arranged(result, final)
 
-    def refusal(self, why: str) -> Unsupported:
-        return Unsupported(errors.UnsupportedTensorOperation(f"{self.cls.__qualname__}.apply", why))
+    def refusal(self, why: str, hint: str = "") -> Unsupported:
+        brk = errors.UnsupportedTensorOperation(f"{self.cls.__qualname__}.apply", why)
+        return Unsupported(brk.advising(hint) if hint else brk)
 
 
 def _union(lists: Iterable[list[GraphValue]]) -> list[GraphValue]:

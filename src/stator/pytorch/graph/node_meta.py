@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from stator.bytecode import decode
+from stator.interp.policy import is_users
 
 if TYPE_CHECKING:
+    import torch.fx
+
     from stator.pytorch.types import Args, Function, Nested
     from stator.space.interfaces import Frame
 
-__all__ = ["NodeMeta", "call_chain"]
+__all__ = ["NodeMeta", "call_chain", "place_of", "places_of"]
 
 #: code, index of the instruction, and globals of each frame
 Chain: TypeAlias = tuple[tuple[CodeType, int, dict[str, object]], ...]
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 #: keys that are made on demand → the slot that holds what makes them
 _MADE = {"example_value": "make", "stack_trace": "chain"}
 
@@ -100,3 +105,15 @@ def _text(chain: Chain) -> str:
     lines = [(code, decode(code).instrs[index].line or code.co_firstlineno) for code, index, _ in chain]
     frames = [traceback.FrameSummary(code.co_filename, line, code.co_name) for code, line in lines]
     return "".join(traceback.format_list(frames))
+
+
+def place_of(node: torch.fx.Node) -> str:
+    """Where the program has the operation of a node, "file.py:12": its innermost line that is the user's own."""
+    places = places_of(node)
+    own = [place for place in places if is_users(place[0])] or places
+    return ":".join(own[-1]) if own else "?"
+
+
+def places_of(node: torch.fx.Node) -> list[tuple[str, str]]:
+    """The files and lines of the program that the operation of a node comes from, outermost first."""
+    return _FRAME.findall(node.meta.get("stack_trace") or "")

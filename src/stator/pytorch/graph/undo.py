@@ -15,7 +15,6 @@ graph writes is copied before it runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
@@ -24,10 +23,9 @@ from stator._core import keep_contents, plan_keeping, put_contents_back
 from stator.models.stdlib.critical_section import CriticalSection
 from stator.pytorch import internals
 from stator.pytorch.fake.python_code import runs_no_python
-from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.graph.irrevocable import irrevocable, is_put_back, is_reshaped, within_limit
 from stator.pytorch.objects.resizing import Resizes
 from stator.pytorch.state.random_state import restore, saved
-from stator.pytorch.tensors.classes import is_plain_class
 
 if TYPE_CHECKING:
     from stator.pytorch.graph.located import Located
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
 #: tensors, their copies (or what the core has kept), versions, what shows their shapes, the state of the generators
 Kept: TypeAlias = tuple[Any, ...]
 
-__all__ = ["Copies", "Recovery", "can_be_undone", "recovery", "undone_for_certain", "within_limit"]
+__all__ = ["Copies", "Recovery", "recovery"]
 
 
 class Copies:
@@ -53,7 +51,7 @@ class Copies:
         self.random = random
         tensors = [value.host for value in written]
         #: the positions of those that are of other sizes afterwards
-        self.reshaped = [number for number, value in enumerate(written) if _is_reshaped(value)]
+        self.reshaped = [number for number, value in enumerate(written) if is_reshaped(value)]
         #: for each tensor, whether autograd knows how it was computed, and whether it requires gradients
         self.histories = [tensor.requires_grad and not tensor.is_leaf for tensor in tensors]
         self.wanted = [tensor.requires_grad for tensor in tensors]
@@ -168,7 +166,7 @@ def recovery(recorder: Recorder, located: Located | None, writer: Writer, *, che
     must = checked or effects.asserting or resizes
     if located is None and not must and not within_limit(recorder):
         return None
-    if not all(_can_be_put_back(value) for value in effects.written):
+    if not all(is_put_back(value) for value in effects.written):
         return _early(located, writer)
     # What has had no memory has had nothing in it.
     written = [value for value in effects.written if value not in resizes.short_before]
@@ -186,56 +184,11 @@ def _early(located: Located | None, writer: Writer) -> Recovery | None:
     return Recovery(refused=f"not {writer.const(located.is_early, 'is_early')}(error)")
 
 
-def can_be_undone(recorder: Recorder) -> bool:
-    """Whether all that the graph does can be taken back, so that ordinary Python may execute the frame again."""
-    effects = recorder.effects
-    if effects.acts or recorder.trace.extension(Resizes):
-        return False
-    return all(_can_be_put_back(value) for value in effects.written)
-
-
 def _suit_locks(recorder: Recorder) -> None:
     """The graph of a program that takes locks runs under them, or can be undone if it turns out to have run in vain."""
     section = recorder.trace.extension(CriticalSection)
     if section:
         around = section.around_graph
-        fits = not section.written_before and runs_no_python(recorder) if around else can_be_undone(recorder)
+        fits = not section.written_before and runs_no_python(recorder) if around else not irrevocable(recorder)
         if not fits:
             section.give_up()
-
-
-def undone_for_certain(recorder: Recorder) -> bool:
-    """Whether copies put back all that the graph does, also when it has run to its end."""
-    if recorder.effects.acts or recorder.trace.extension(Resizes):
-        return False
-    return all(map(only_contents, recorder.effects.written))
-
-
-def within_limit(recorder: Recorder) -> bool:
-    """Whether what the graph writes is worth a copy before each run."""
-    return _bytes(recorder.effects.written) <= recorder.trace.config.undo_limit
-
-
-def only_contents(value: TracedTensor) -> bool:
-    """Whether all that a graph changes of an existing tensor are its elements."""
-    host = value.host
-    plain = _can_be_put_back(value) and not (host.requires_grad or value.requires_grad or host.is_inference())
-    return plain and not _is_reshaped(value)
-
-
-def _bytes(tensors: Iterable[TracedTensor]) -> int:
-    return sum(value.host.numel() * value.host.element_size() for value in tensors)
-
-
-def _can_be_put_back(value: TracedTensor) -> bool:
-    host = value.host
-    if not is_plain_class(value.cls) or host.layout is not torch.strided or host.is_nested or host.is_quantized:
-        return False
-    return bool(host.is_leaf) or not internals.is_view(host)
-
-
-def _is_reshaped(value: TracedTensor) -> bool:
-    meta, host = value.meta, value.host
-    if meta is None or meta.symbolic or storage_of(host) not in value.recorder.tracked.restructured:
-        return False
-    return (meta.shape, meta.stride, meta.offset) != (host.shape, host.stride(), host.storage_offset())

@@ -13,7 +13,7 @@ import math
 from typing import TYPE_CHECKING
 
 from stator import errors
-from stator.pytorch.graph.undo import undone_for_certain
+from stator.pytorch.graph.irrevocable import irrevocable_afterwards
 from stator.pytorch.reliance import Reliance, reliance
 from stator.pytorch.tensors.recording import record_method
 from stator.space.signals import Restart
@@ -51,8 +51,9 @@ class FloatErrorCheck:
     def confirm(self) -> None:
         """The trace is over: make sure that what its graph does can be taken back."""
         recorder: Recorder = self.trace.recorder
-        if self.reliance is not None and not undone_for_certain(recorder):
-            why = "it may meet floating-point errors, and what the graph does cannot be taken back"
+        obstacle = "" if self.reliance is None else irrevocable_afterwards(recorder)
+        if obstacle:
+            why = f"it may meet floating-point errors, and {obstacle}"
             raise Restart(self.step, errors.UnsupportedTensorOperation("a function of NumPy's", why))
 
     def expressions(self, writer: Writer) -> list[str]:

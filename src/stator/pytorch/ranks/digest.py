@@ -14,6 +14,7 @@ import torch.fx
 from stator.bytecode.continuation import original_of, unvaried
 from stator.guards.guard import CodeIs
 from stator.pytorch.distributed.operators import communicates
+from stator.pytorch.graph.node_meta import places_of
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -29,7 +30,6 @@ __all__ = ["Collective", "Digest", "Post", "digest_of", "family", "own_place", "
 #: what each rank gives to these, and gets, may be of other sizes
 _UNEVEN = frozenset({"all_to_all", "gather", "scatter", "permute", "send", "recv"})
 _VARIANTS = re.compile("(_into_tensor|_tensor|_single|_coalesced|_object|_out|_base|_autograd)+$")
-_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 #: what names an object of this process alone
 _OWN = re.compile(r"0x[0-9a-f]+|\b\d{9,}\b")
 _LIBRARIES = tuple(
@@ -193,6 +193,6 @@ def _hint(number: Host) -> int | None:
 
 def _line(node: torch.fx.Node) -> str:
     """The innermost line of the program's own."""
-    lines = _FRAME.findall(node.meta.get("stack_trace") or "")
+    lines = places_of(node)
     own = [frame for frame in lines if not frame[0].startswith(_LIBRARIES)] or lines
     return place(*own[-1]) if own else "?"

@@ -18,7 +18,7 @@ import torch
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.graph.undo import can_be_undone
+from stator.pytorch.graph.irrevocable import irrevocable
 from stator.pytorch.shapes.symbols import SymValue, compute
 from stator.pytorch.shapes.unified import assert_contents
 from stator.pytorch.tensors.lowering import Call, Operand
@@ -32,10 +32,7 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Trace, Writer
     from stator.space.value import Value
 
-__all__ = ["NOT_ASSUMED", "Assertions", "condition_of", "insert_asserts"]
-
-#: why a branch is a break of which one side is hardly ever taken
-NOT_ASSUMED = ", and is not assumed: what the graph does besides cannot be undone"
+__all__ = ["Assertions", "condition_of", "insert_asserts", "not_assumed"]
 
 
 class Assertions:
@@ -53,7 +50,7 @@ class Assertions:
         # What is known is known everywhere; but the body of an operation need not run.
         if recorder.nodes.graph is not recorder.nodes.whole:
             return False
-        if not self.trace.root.repeatable or not can_be_undone(recorder):
+        if not self.trace.root.repeatable or irrevocable(recorder):
             return False
         wanted: Any = condition if truth else compute(self.trace.space, torch.sym_not, [condition])
         call = Call(internals.assert_scalar, "call_function", internals.assert_scalar)
@@ -65,12 +62,19 @@ class Assertions:
 
     def confirm(self) -> None:
         """The trace is over: make sure that what its graph does can be undone after the event."""
-        if self.step and not can_be_undone(self.trace.recorder):
-            raise Restart(self.step, errors.DataDependentBranch(why=NOT_ASSUMED))
+        obstacle = irrevocable(self.trace.recorder) if self.step else ""
+        if obstacle:
+            raise Restart(self.step, not_assumed(obstacle))
 
     def expressions(self, writer: Writer) -> list[str]:
         """The graph itself checks."""
         return []
+
+
+def not_assumed(obstacle: str) -> errors.Break:
+    """The break at a branch of which one side is hardly ever taken, with what keeps it from being assumed."""
+    brk = errors.DataDependentBranch(why=f", and is not assumed: {obstacle}")
+    return brk.advising("make the check, or what is in its way, outside of the compiled function")
 
 
 def condition_of(trace: Trace, value: Value) -> Value | None:

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from stator import errors
 from stator.interp.branches import BRANCH_HOOKS
-from stator.pytorch.graph.undo import undone_for_certain, within_limit
+from stator.pytorch.graph.irrevocable import costly, irrevocable, irrevocable_afterwards
 from stator.pytorch.rare_sides import leads_to_raise, returned_early, warns
 from stator.pytorch.reliance import Reliance, Reliances, is_doubted
-from stator.pytorch.shapes.assertions import NOT_ASSUMED, Assertions, condition_of
+from stator.pytorch.shapes.assertions import Assertions, condition_of, not_assumed
+from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.signals import Restart
-from stator.space.value import Value
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
@@ -50,7 +50,7 @@ class Checks:
     def assume(self, value: TensorValue, truth: bool, mostly: str | None = None) -> bool:
         """Take the truth of a tensor for granted; False where that cannot be (see `_assumed`)."""
         recorder: Recorder = self.trace.recorder
-        if not self.trace.root.repeatable or recorder.nodes.around or not _is_undone(recorder):
+        if not self.trace.root.repeatable or recorder.nodes.around or _obstacle(recorder):
             return False  # or what an operation runs once, often or never decides it
         # A copy, for the tensor may be changed later on.
         snapshot = record_method(self.trace.space, "clone", value)
@@ -61,8 +61,9 @@ class Checks:
 
     def confirm(self) -> None:
         """The trace is over: make sure that its graph can be thrown away after the event."""
-        if self.assumed and not _is_undone(self.trace.recorder):
-            raise Restart(self.step, errors.DataDependentBranch(why=NOT_ASSUMED))
+        obstacle = _obstacle(self.trace.recorder) if self.assumed else ""
+        if obstacle:
+            raise Restart(self.step, not_assumed(obstacle))
 
     def expressions(self, writer: Writer) -> list[str]:
         """What must be true when the graph has run, as expressions of the generated program."""
@@ -73,20 +74,23 @@ class Checks:
         return texts
 
 
-def _is_undone(recorder: Recorder) -> bool:
-    return undone_for_certain(recorder) and within_limit(recorder)
+def _obstacle(recorder: Recorder) -> str:
+    """Why the graph so far could not be thrown away after it has run; "" if it could be."""
+    return irrevocable_afterwards(recorder) or costly(recorder)
 
 
-def branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:
+def branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | Unsupported | None:
     """Decide a branch on a tensor, or a number in one, if one side of it is hardly ever taken (see BRANCH_HOOKS)."""
     bad_if_true, bad_if_false = leads_to_raise(frame, when_true), leads_to_raise(frame, when_false)
     if bad_if_true != bad_if_false:
-        return bad_if_false if _assumed(frame.trace, value, bad_if_false) else None
+        return bad_if_false if _assumed(frame.trace, value, bad_if_false) else _refusal(frame.trace, value)
     rare_if_true, rare_if_false = _is_rare(frame, value, when_true), _is_rare(frame, value, when_false)
     if rare_if_true == rare_if_false:
         return None
     mostly = f"the branch at {frame.code.co_filename}:{frame.line()} goes on"
-    return rare_if_false if _assumed(frame.trace, value, rare_if_false, mostly) else None
+    if _assumed(frame.trace, value, rare_if_false, mostly):
+        return rare_if_false
+    return _refusal(frame.trace, value, mostly)
 
 
 def _is_rare(frame: Frame, value: Value, index: int) -> bool:
@@ -116,6 +120,17 @@ def _assumed(trace: Trace, value: Value, truth: bool, mostly: str | None = None)
     if mostly is not None:
         trace.extension(Reliances).rely(mostly)
     return True
+
+
+def _refusal(trace: Trace, value: Value, mostly: str | None = None) -> Unsupported | None:
+    """Why a truth value could not be taken for granted, where that can be said in the program's terms."""
+    if mostly is not None and is_doubted(trace, mostly):
+        return Unsupported(not_assumed("it has gone the other way too often"))
+    if isinstance(value, TensorValue):
+        obstacle = _obstacle(trace.recorder)
+    else:
+        obstacle = irrevocable(trace.recorder) if isinstance(value, SymValue) else ""
+    return Unsupported(not_assumed(obstacle)) if obstacle else None
 
 
 def install() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
+from stator.guards.base import shortened
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.metadata import hint_of, is_describable
@@ -262,7 +263,7 @@ class Search:
             shown.append(places[-1].text if isinstance(items[-1], Operand) else "…" if known is operand else str(known))
         text = _call_text(function, fill(args, list(map(Bare, shown))))
         self.steps.append((function, fill(args, items), fill(kwargs, items), places))
-        return Place(len(self.steps) - 1, text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…")
+        return Place(len(self.steps) - 1, shortened(text, _MOST_TEXT))
 
 
 def _call_text(function: Any, args: Any) -> str:
