@@ -116,6 +116,17 @@ class Guard:
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), self.fields()
 
+    def shown(self, *paths: Any) -> str:
+        """The assumption as text, given the texts of the paths to the objects."""
+        raise NotImplementedError
+
+    def told(self, names: Names) -> str:
+        """The same, with the paths as the program writes them."""
+        return self.shown(*map(names.of, self.sources))
+
+    def __str__(self) -> str:
+        return self.shown(*[source.expr() for source in self.sources])
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self}>"
 

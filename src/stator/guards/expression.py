@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -46,7 +46,7 @@ class Expression:
         self.operands = tuple(operand for _, operand in found if operand is not None)
         self._evaluate: Callable[..., object] = eval(f"lambda {', '.join(names)}: {source}")
 
-    def of(self, names: list[str]) -> str:
+    def of(self, names: Sequence[str]) -> str:
         """Its text, with these names for the numbers."""
         return self.text.format(*names)
 

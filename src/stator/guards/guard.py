@@ -67,8 +67,8 @@ class TypeIs(_OneSource[type]):
             names.quoted(self.source), with_article(was), show(obj) if obj is None else with_article(now)
         )
 
-    def __str__(self) -> str:
-        return f"type({self.source.expr()}) is {self.expected.__qualname__}"
+    def shown(self, path: str) -> str:
+        return f"type({path}) is {self.expected.__qualname__}"
 
 
 class IdIs(_OneSource[object]):
@@ -85,8 +85,8 @@ class IdIs(_OneSource[object]):
     def test(self, obj: object) -> bool:
         return obj is self.expected
 
-    def __str__(self) -> str:
-        return f"{self.source.expr()} is {show(self.expected)}"
+    def shown(self, path: str) -> str:
+        return f"{path} is {show(self.expected)}"
 
 
 class WeakIdIs(_OneSource["weakref.ref[object]"]):
@@ -113,8 +113,8 @@ class WeakIdIs(_OneSource["weakref.ref[object]"]):
         obj = self.expected()
         return "an object that has ended" if obj is None else show(obj)
 
-    def __str__(self) -> str:
-        return f"{self.source.expr()} is {self._shown()}"
+    def shown(self, path: str) -> str:
+        return f"{path} is {self._shown()}"
 
 
 #: what programs know by names, and make no great number of
@@ -143,8 +143,8 @@ class Equals(_OneSource[object]):
     def test(self, obj: object) -> bool:
         return same_value(obj, self.expected)
 
-    def __str__(self) -> str:
-        return f"{self.source.expr()} == {show(self.expected)}"
+    def shown(self, path: str) -> str:
+        return f"{path} == {show(self.expected)}"
 
 
 class Length(_OneSource[int]):
@@ -174,8 +174,8 @@ class Length(_OneSource[int]):
     def lower(self) -> tuple[int, object]:
         return self.expected, None
 
-    def __str__(self) -> str:
-        return f"len({self.source.expr()}) == {self.expected}"
+    def shown(self, path: str) -> str:
+        return f"len({path}) == {self.expected}"
 
 
 class KeysAre(_OneSource[tuple[object, ...]]):
@@ -209,8 +209,8 @@ class KeysAre(_OneSource[tuple[object, ...]]):
             else f"the keys of {name} are in another order"
         )
 
-    def __str__(self) -> str:
-        return f"list({self.source.expr()}) == [{', '.join(show(k) for k in self.expected)}]"
+    def shown(self, path: str) -> str:
+        return f"list({path}) == [{', '.join(show(k) for k in self.expected)}]"
 
 
 class HasKey(_OneSource[object]):
@@ -229,8 +229,8 @@ class HasKey(_OneSource[object]):
     def changed(self, names: Names, obj: object) -> Change:
         return _key_changed(names, self.source, self.expected, "has lost")
 
-    def __str__(self) -> str:
-        return f"{show(self.expected)} in {self.source.expr()}"
+    def shown(self, path: str) -> str:
+        return f"{show(self.expected)} in {path}"
 
 
 class NoKey(_OneSource[object]):
@@ -249,8 +249,8 @@ class NoKey(_OneSource[object]):
     def changed(self, names: Names, obj: object) -> Change:
         return _key_changed(names, self.source, self.expected, "has got")
 
-    def __str__(self) -> str:
-        return f"{show(self.expected)} not in {self.source.expr()}"
+    def shown(self, path: str) -> str:
+        return f"{show(self.expected)} not in {path}"
 
 
 class NoAttr(_OneSource[str]):
@@ -273,8 +273,8 @@ class NoAttr(_OneSource[str]):
     def changed(self, names: Names, obj: object) -> Change:
         return Change(f"{names.quoted(self.source)} has got an attribute `{self.expected}` of its own")
 
-    def __str__(self) -> str:
-        return f"{self.expected!r} not in {self.source.expr()}.__dict__"
+    def shown(self, path: str) -> str:
+        return f"{self.expected!r} not in {path}.__dict__"
 
 
 class TypeAttrIs(Guard):
@@ -302,7 +302,7 @@ class TypeAttrIs(Guard):
     def fields(self) -> tuple[object, ...]:
         return self.cls, self.name, self.obj
 
-    def __str__(self) -> str:
+    def shown(self) -> str:
         if self.obj is ABSENT:
             return f"{self.cls.__qualname__} has no {self.name!r}"
         return f"{self.cls.__qualname__}.{self.name} is {show(self.obj)}"
@@ -324,8 +324,8 @@ class MroIs(_OneSource[tuple[type, ...]]):
     def changed(self, names: Names, obj: object) -> Change:
         return Change(f"the base classes of {names.quoted(self.source)} have changed")
 
-    def __str__(self) -> str:
-        return f"{self.source.expr()}.__mro__ is ({', '.join(cls.__qualname__ for cls in self.expected)})"
+    def shown(self, path: str) -> str:
+        return f"{path}.__mro__ is ({', '.join(cls.__qualname__ for cls in self.expected)})"
 
 
 class CodeIs(_OneSource[CodeType]):
@@ -367,8 +367,8 @@ class CodeIs(_OneSource[CodeType]):
     def fields(self) -> tuple[object, ...]:
         return self.sources[0], self.expected, self.globals_
 
-    def __str__(self) -> str:
-        return f"{self.source.expr()}.__code__ is {self.expected.co_qualname}'s"
+    def shown(self, path: str) -> str:
+        return f"{path}.__code__ is {self.expected.co_qualname}'s"
 
 
 class SameObject(Guard):
@@ -392,8 +392,8 @@ class SameObject(Guard):
     def fields(self) -> tuple[object, ...]:
         return self.sources
 
-    def __str__(self) -> str:
-        return f"{self.sources[0].expr()} is {self.sources[1].expr()}"
+    def shown(self, a: str, b: str) -> str:
+        return f"{a} is {b}"
 
 
 class Distinct(Guard):
@@ -415,8 +415,8 @@ class Distinct(Guard):
     def fields(self) -> tuple[object, ...]:
         return self.sources[0], self.sources[1:]
 
-    def __str__(self) -> str:
-        return f"{self.sources[0].expr()} is none of {', '.join(s.expr() for s in self.sources[1:])}"
+    def shown(self, path: str, *others: str) -> str:
+        return f"{path} is none of {', '.join(others)}"
 
 
 class TensorMatch(_OneSource[TensorSpec]):
@@ -443,8 +443,8 @@ class TensorMatch(_OneSource[TensorSpec]):
     def changed(self, names: Names, obj: object) -> Change:
         return Change(*(self.expected.difference(obj, names.of(self.source), within=names.resumed) or ("",)))
 
-    def __str__(self) -> str:
-        return f"{self.source.expr()} is {self.expected}"
+    def shown(self, path: str) -> str:
+        return f"{path} is {self.expected}"
 
 
 #: characters of a condition that a reason quotes
@@ -471,7 +471,7 @@ class Predicate(Guard):
         told = [
             f"{names.quoted(s)} is {show(obj)}" for s, obj in zip(self.sources, objects, strict=True) if _is_plain(obj)
         ]
-        text = names.within(self.text, self.sources)
+        text = self.told(names)
         if len(text) > _LONGEST:
             # A condition on tensors' contents is written with all operations that lead to it.
             text = f"what was found of {', '.join(dict.fromkeys(map(names.quoted, self.sources)))}"
@@ -483,6 +483,13 @@ class Predicate(Guard):
 
     def fields(self) -> tuple[object, ...]:
         return self.sources, self.fn, self.text
+
+    def shown(self, *paths: str) -> str:
+        text = self.text
+        own = {source.expr(): path for source, path in zip(self.sources, paths, strict=True)}
+        for path in sorted(own, key=len, reverse=True):
+            text = text.replace(path, own[path])
+        return text
 
     def __str__(self) -> str:
         return self.text
@@ -498,6 +505,9 @@ class Relation(Predicate):
 
     def __init__(self, sources: tuple[Source, ...], fn: Expression, where: Where = None) -> None:
         super().__init__(sources, fn, fn.of([source.expr() for source in sources]), where)
+
+    def shown(self, *paths: str) -> str:
+        return self.fn.of(paths)
 
     def fields(self) -> tuple[object, ...]:
         return self.sources, self.fn
@@ -552,7 +562,7 @@ class GlobalState(Guard):
     def fields(self) -> tuple[object, ...]:
         return self.fn, self.text, self.tell
 
-    def __str__(self) -> str:
+    def shown(self) -> str:
         return self.text
 
 

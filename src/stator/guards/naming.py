@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .raw import ABSENT, type_lookup
 from .source import (
@@ -58,8 +58,9 @@ class Called(NamedTuple):
 FORWARDERS: list[Callable[[Called, CallInputs], Called | None]] = []
 #: asked what the parameters of a code object are, where that is not their names
 PARAMETERS: list[Callable[[CodeType], Sequence[str] | None]] = []
-#: asked how a program writes a step, given what it calls other sources; None where the step's own text will do
-STEPS: list[Callable[[Source, Callable[[Source], str]], str | None]] = []
+#: by kinds of sources: asked how a program writes such a step, given what it calls other sources; None where the step's
+#: own text will do
+STEPS: dict[type[Source], Callable[[Any, Callable[[Source], str]], str | None]] = {}
 #: asked about a container, by its path in the program: whose it is and what it holds, where the program sees only those
 CONTENTS: list[Callable[[str], tuple[str, str] | None]] = []
 
@@ -95,10 +96,14 @@ class Names:
         if self._call is None:
             return source.expr(self._name)
         texts = self._texts
-        if source not in texts:
-            for step in reversed([step for step in source.chain() if step not in texts]):
-                name = self._name(step)
-                texts[step] = step.step("" if step.base is None else texts[step.base]) if name is None else name
+        asked: list[Source] = []
+        step: Source | None = source
+        while step is not None and step not in texts:
+            asked.append(step)
+            step = step.base
+        for step in reversed(asked):
+            name = self._name(step)
+            texts[step] = step.step("" if step.base is None else texts[step.base]) if name is None else name
         return texts[source]
 
     def quoted(self, source: Source) -> str:
@@ -110,31 +115,27 @@ class Names:
         name = self.of(source)
         return next((found for ask in CONTENTS if (found := ask(name)) is not None), None)
 
-    def within(self, text: str, sources: tuple[Source, ...]) -> str:
-        """A text in which the sources stand by their own paths."""
-        if len(sources) == 1:
-            return text.replace(sources[0].expr(), self.of(sources[0]))
-        paths = {source.expr(): source for source in sources}
-        for path in sorted(paths, key=len, reverse=True):
-            text = text.replace(path, self.of(paths[path]))
-        return text
-
     def _name(self, source: Source) -> str | None:
-        known = self._parameters.get(source, source.name if isinstance(source, LocalSource) else "")
+        known = self._parameters.get(source) or (source.name if isinstance(source, LocalSource) else "")
         if known.startswith("."):
             return self._part_of_frame(source, known)
-        known = known or self._variable(source)
+        known = known or (self._variable(source) if self._stacked else "")
         if known:
             return known
+        if isinstance(source, GetAttrSource | TypeAttrSource):
+            return f"{self.of(source.base)}.{source.name}"
         if isinstance(source, CallSource):
             return self._told(source)
         if isinstance(source, ItemSource) and isinstance(source.base, CallSource) and source.base.text == "parts_of":
             return self.of(source.base.base)  # `enumerate(layers)`: what it takes its items from
         if isinstance(source, DictItemSource) and self.called is not None and source.base is self.called.kwargs:
             return str(source.key)
-        if isinstance(source, GetAttrSource | TypeAttrSource):
-            return f"{self.of(source.base)}.{source.name}"
-        return next((name for ask in (self._of_cell, *STEPS) if (name := ask(source, self.of))), None)
+        return self._of_cell(source) if isinstance(source, CellContentsSource) else self._asked(source)
+
+    def _asked(self, source: Source) -> str | None:
+        """What whoever knows this kind of sources says."""
+        ask = STEPS.get(type(source))
+        return None if ask is None else ask(source, self.of)
 
     def _part_of_frame(self, source: Source, name: str) -> str | None:
         """What only a frame that is gone on with has."""
@@ -155,7 +156,7 @@ class Names:
 
     def _variable(self, source: Source) -> str:
         """The variable that has the object, where the path to it leads through the value of a part of a line."""
-        if not self._stacked or not any(step in self._stacked for step in source.chain()):
+        if not any(step in self._stacked for step in source.chain()):
             return ""
         found = self._object(source)
         if type(found) in _NUMBERS_AND_TEXTS:
@@ -165,15 +166,15 @@ class Names:
 
     def _told(self, source: CallSource) -> str | None:
         """What a function of ours has read; the text of some is an expression of the program's."""
-        step = next((name for ask in STEPS if (name := ask(source, self.of))), None)
+        step = self._asked(source)
         if step is not None or source.text in _EXPRESSIONS or not source.text.isidentifier():
             return step
         words = _READ.get(source.text, source.text.strip("_").replace("_", " "))
         return f"the {words} of {self.quoted(source.base)}"
 
-    def _of_cell(self, source: Source, name_of: Callable[[Source], str]) -> str | None:
+    def _of_cell(self, source: CellContentsSource) -> str | None:
         """A variable that a function has from around it."""
-        cell = source.base if isinstance(source, CellContentsSource) else None
+        cell = source.base
         closure = cell.base if isinstance(cell, ItemSource) else None
         if self._call is None or not isinstance(closure, GetAttrSource) or closure.name != "__closure__":
             return None

@@ -186,9 +186,7 @@ class CensusTaker(Listener):
             file, line = parted(guard.place())
             if guard.op == Equals.op and file and not is_library_file(file):
                 at = FrameSummary(file, line, short_name(event.code.co_qualname))
-                self._add(
-                    "specialisations", self._at(at, names.of(guard.source), names.within(str(guard), guard.sources))
-                )
+                self._add("specialisations", self._at(at, names.of(guard.source), guard.told(names)))
 
     def _of(self, code: CodeType) -> Item:
         return self._at(definition(code))

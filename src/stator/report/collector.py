@@ -164,7 +164,7 @@ def guard_records(program: Host, event: Compiled) -> Iterator[GuardRecord]:
     names = names_of(event.code, CallInputs(event.function, tuple(event.args)))
     costs = guard_costs(program, event.function, event.args)
     for guard, cost in zip(program.guards, costs or repeat(0)):
-        yield GuardRecord(names.within(str(guard), guard.sources), guard.place(), cost)
+        yield GuardRecord(guard.told(names), guard.place(), cost)
 
 
 def graph_inputs(event: Compiled) -> tuple[str, ...]:

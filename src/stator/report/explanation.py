@@ -12,7 +12,7 @@ from stator.report.stats import RecompileRecord
 __all__ = ["BreakSite", "Explanation", "FrameRecord", "GraphRecord", "GuardRecord", "Offer", "Operation", "StackLine"]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class StackLine:
     """A line of the program in execution: file, line, the function that it is in, its text."""
 
@@ -30,7 +30,7 @@ class StackLine:
         return f'File "{self.file}", line {self.line}, in {self.function}\n    {self.text}'
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Operation:
     """One node of a graph.
 
@@ -103,7 +103,7 @@ class BreakSite:
         return next((line.text for line in reversed(self.user_stack) if line.place == self.where), line_at(self.where))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class GuardRecord:
     """What was assumed.
 

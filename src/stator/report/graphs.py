@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stator.report.events import Called
     from stator.space.host_types import Host
 
-__all__ = ["differing_choices", "graph_record", "result_types"]
+__all__ = ["differing_choices", "frames_of", "graph_record", "result_types"]
 
 #: dtype and shape of a tensor
 Type: TypeAlias = tuple[str, tuple[int | str, ...]]
@@ -53,7 +53,7 @@ def differing_choices(gm: Host, lines: set[tuple[str, int]]) -> Iterator[str]:
     """
     for part in gm.modules():
         for node in part.graph.nodes if hasattr(part, "graph") else ():
-            sides = _sides(part, node) if lines.intersection(_frames(node)) else []
+            sides = _sides(part, node) if lines.intersection(frames_of(node)) else []
             if len({tuple(map(_kind, side)) for side in sides}) > 1:
                 yield _place(node)
 
@@ -93,12 +93,12 @@ def _type(example: Host) -> Type:
 
 def _place(node: Host) -> str:
     """The innermost line of the program's own, or of a library where all is one's."""
-    frames = [f"{file}:{line}" for file, line in reversed(_frames(node))]
+    frames = [f"{file}:{line}" for file, line in reversed(frames_of(node))]
     own = (place for place in frames if not is_library_file(place))
     return next(own, frames[0] if frames else "")
 
 
-def _frames(node: Host) -> list[tuple[str, int]]:
+def frames_of(node: Host) -> list[tuple[str, int]]:
     """File and line of each of the program's frames, outermost first."""
     chain = getattr(node.meta, "chain", ())
     if chain:  # the text has not been made yet

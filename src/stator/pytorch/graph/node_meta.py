@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import traceback
 from collections.abc import Callable
 from types import CodeType
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from stator.bytecode import decode
 from stator.interp.policy import is_users
+from stator.report.graphs import frames_of
 
 if TYPE_CHECKING:
     import torch.fx
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Args, Function, Nested
     from stator.space.interfaces import Frame
 
-__all__ = ["NodeMeta", "call_chain", "place_of", "places_of"]
+__all__ = ["NodeMeta", "call_chain", "place_of"]
 
 #: code, index of the instruction, and globals of each frame
 Chain: TypeAlias = tuple[tuple[CodeType, int, dict[str, object]], ...]
-_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 #: keys that are made on demand → the slot that holds what makes them
 _MADE = {"example_value": "make", "stack_trace": "chain"}
 
@@ -109,11 +108,6 @@ def _text(chain: Chain) -> str:
 
 def place_of(node: torch.fx.Node) -> str:
     """Where the program has the operation of a node, "file.py:12": its innermost line that is the user's own."""
-    places = places_of(node)
-    own = [place for place in places if is_users(place[0])] or places
-    return ":".join(own[-1]) if own else "?"
-
-
-def places_of(node: torch.fx.Node) -> list[tuple[str, str]]:
-    """The files and lines of the program that the operation of a node comes from, outermost first."""
-    return _FRAME.findall(node.meta.get("stack_trace") or "")
+    places = frames_of(node)
+    file, line = next((place for place in reversed(places) if is_users(place[0])), places[-1] if places else ("?", 0))
+    return f"{file}:{line}"

@@ -18,18 +18,23 @@ if TYPE_CHECKING:
 _TABLES = tuple(f".{table}" for table in internals.MODULE_MEMBERS)
 
 
-def _step(source: Source, name_of: Callable[[Source], str]) -> str | None:
+def _member(source: DictItemSource, name_of: Callable[[Source], str]) -> str | None:
     """`self.layers[3].weight`, for what is in a module's tables."""
-    if isinstance(source, CallSource) and source.text.startswith("{}["):
-        table, selected = name_of(source.base), source.expr(lambda step: name_of(step) if step is not source else None)
-        return table.removesuffix("._modules") + selected.removeprefix(table)
-    if not isinstance(source, DictItemSource) or type(source.key) is not str:
+    if type(source.key) is not str:
         return None
     table = name_of(source.base)
     if not table.endswith(_TABLES):
         return None
     owner = table.rpartition(".")[0]
     return f"{owner}.{source.key}" if source.key.isidentifier() else f"{owner}[{source.key}]"
+
+
+def _selected(source: CallSource, name_of: Callable[[Source], str]) -> str | None:
+    """`self.layers[i]`, where the table is that of a module."""
+    if not source.text.startswith("{}["):
+        return None
+    table, selected = name_of(source.base), source.expr(lambda step: name_of(step) if step is not source else None)
+    return table.removesuffix("._modules") + selected.removeprefix(table)
 
 
 def _hooks(name: str) -> tuple[str, str] | None:
@@ -62,6 +67,7 @@ def _forward(called: Called, call: CallInputs) -> Called | None:
 
 def install() -> None:
     """Tell messages of it."""
-    naming.STEPS.append(_step)
+    naming.STEPS[DictItemSource] = _member
+    naming.STEPS[CallSource] = _selected
     naming.CONTENTS.append(_hooks)
     naming.FORWARDERS.append(_forward)

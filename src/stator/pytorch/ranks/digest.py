@@ -14,7 +14,7 @@ import torch.fx
 from stator.bytecode.continuation import original_of, unvaried
 from stator.guards.guard import CodeIs
 from stator.pytorch.distributed.operators import communicates
-from stator.pytorch.graph.node_meta import places_of
+from stator.report.graphs import frames_of
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -193,6 +193,6 @@ def _hint(number: Host) -> int | None:
 
 def _line(node: torch.fx.Node) -> str:
     """The innermost line of the program's own."""
-    lines = places_of(node)
+    lines = frames_of(node)
     own = [frame for frame in lines if not frame[0].startswith(_LIBRARIES)] or lines
     return place(*own[-1]) if own else "?"
