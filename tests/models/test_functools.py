@@ -5,6 +5,7 @@
 import abc
 import functools
 import operator
+import typing
 
 import pytest
 
@@ -294,3 +295,18 @@ def test_what_abstract_classes_remember_is_nothing_a_cached_function_could_miss(
 
     assert asks(6) == (False, 3)
     assert halved.cache_info().misses == 1
+
+
+def test_forms_of_typing_do_not_depend_on_what_its_caches_hold():
+    def program(name):
+        return typing.Optional[name], typing.Union[int, str] is typing.Union[int, str]
+
+    stator.reset()
+    compiled = stator.compile(program, backend="eager", fullgraph=True)
+    name = "program_form"
+    expected = typing.Optional[name], True
+    assert compiled(name) == expected
+    for number in range(200):  # more than the caches hold
+        typing.Optional[typing.Literal[number]]
+    assert compiled(name) == expected
+    assert not stator.stats().recompile_log

@@ -5,8 +5,12 @@ What is told here is no more than a guess: whoever assumes that the other side i
 
 from __future__ import annotations
 
+import builtins
 import inspect
-from types import FunctionType
+import os
+import sys
+from _sitebuiltins import Quitter
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING
 
 from stator.bytecode import NULL_FIRST
@@ -34,6 +38,8 @@ _JUMPS = frozenset(("JUMP", *(f"POP_JUMP_IF_{when}" for when in ("FALSE", "TRUE"
 _LONGEST = 60
 #: flags of code whose calls return at once: of generators and coroutines
 _SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+#: what ends the program, as `exit(1)` does
+_ENDS = (sys.exit, os._exit, os.abort)
 #: `warnings.warn(…)`, `logger.warning(…)`
 _WARNING = frozenset(("warn", "warning", "warn_once", "warning_once"))
 
@@ -49,7 +55,7 @@ def leads_to_raise(frame: Frame, index: int) -> bool:
         if at >= len(frame.instrs) or len(seen) > _LONGEST:
             return False
         instr = frame.instrs[at]
-        if instr.op == "RAISE_VARARGS" or _never_returns(_function_called(frame, at)):
+        if instr.op == "RAISE_VARARGS" or _never_returns(_called(frame, at)):
             continue
         if instr.op in _JUMPS and instr.arg > at:
             pending.append(instr.arg)
@@ -60,23 +66,36 @@ def leads_to_raise(frame: Frame, index: int) -> bool:
     return True
 
 
-def _function_called(frame: Frame, index: int) -> FunctionType | None:
-    """The function that an instruction reads to call it: a method of a variable, or a global."""
+def _called(frame: Frame, index: int) -> object:
+    """What an instruction reads to call it: a method of a variable, a global, a function of a module."""
     instr, before = frame.instrs[index], frame.instrs[index - 1]
-    found: object = None
     if instr.op == "LOAD_GLOBAL":
-        beside = before if NULL_FIRST else frame.instrs[index + 1]
-        found = frame.globals.get(instr.arg) if beside.op == "PUSH_NULL" else None
-    elif instr.op == "LOAD_METHOD" and before.op == "LOAD_FAST":
+        return _global(frame, instr.arg) if _is_called(frame, index, index) else None
+    if instr.op == "LOAD_METHOD" and before.op == "LOAD_FAST":
         owner = frame.locals.get(before.arg)
-        if owner is not None:
-            found = type_lookup(type(owner.host) if owner.lazy else owner.cls, instr.arg)
-    return found if isinstance(found, FunctionType) else None
+        return None if owner is None else type_lookup(type(owner.host) if owner.lazy else owner.cls, instr.arg)
+    if before.op != "LOAD_GLOBAL" or not (instr.op == "LOAD_METHOD" or _is_called(frame, index - 1, index)):
+        return None
+    module = _global(frame, before.arg)
+    return vars(module).get(instr.arg) if type(module) is ModuleType else None
 
 
-def _never_returns(function: FunctionType | None) -> bool:
-    """Whether there is no way through a function but to raise: `def fail(self, message): raise Failed(message)`."""
-    if function is None or function.__code__.co_flags & _SUSPENDS:
+def _is_called(frame: Frame, first: int, last: int) -> bool:
+    """Whether what these instructions read is the operand of a call."""
+    return frame.instrs[first - 1 if NULL_FIRST else last + 1].op == "PUSH_NULL"
+
+
+def _global(frame: Frame, name: str) -> object:
+    return frame.globals.get(name, vars(builtins).get(name))
+
+
+def _never_returns(function: object) -> bool:
+    """Whether a call ends the program, or there is no way through a function but to raise: `def fail(self, message):
+    raise Failed(message)`.
+    """
+    if type(function) is not FunctionType:
+        return type(function) is Quitter or any(function is end for end in _ENDS)
+    if function.__code__.co_flags & _SUSPENDS:
         return False
     ways = flow(function.__code__)
     return not any(ways.pieces[number].raw.startswith("RETURN") for number in ways.reachable([0]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import gc
 import types
+import typing
 import weakref
 from typing import Any
 
@@ -81,21 +82,21 @@ class ExistingCache(Cached):
             return self.traced(space, args, kwargs, name)
         if any(_refers_to_new_class(space, value) for value in (*args, *kwargs.values())):
             return self.about_new_class(space, args, kwargs, name)
-        results = Results.of(self.host)
         hosts = tuple([_operand(space, arg, name) for arg in args])
         named = {key: _operand(space, value, name) for key, value in kwargs.items()}
-        key = results.key(hosts, named)
         count = CountHit(self.host, hosts, named)
+        if _makes_forms(self.host):
+            space.trace.defer(count, [])
+            return space.existing(_called(self.host, hosts, named, name), f"result of {name}")
+        results = Results.of(self.host)
+        key = results.key(hosts, named)
         taken = space.trace.extension(Taken).keys.setdefault(id(self.host), [])
         if key not in results.cache:
             if space.trace.effects.matter() or (results.is_full() and results.oldest() in taken):
                 # Once the result is there, the call can be traced.
                 space.trace.guard(NoKey(ConstSource(results.cache, f"cache of {name}"), key))
                 raise Unsupported(errors.PendingSideEffects(name))
-            try:
-                self.host(*hosts, **named)
-            except Exception:
-                raise Unsupported(errors.FailingCall(name, "raises")) from None
+            _called(self.host, hosts, named, name)
             space.trace.done_first.add((id(self.host), key))
         if key not in taken and (id(self.host), key) in space.trace.done_first:
             count.skip = 1
@@ -181,6 +182,21 @@ class CountCall(CountHit):
 
     def __call__(self, *args: Host, **kwargs: Host) -> None:
         self.function(*args, **kwargs)
+
+
+def _makes_forms(function: Host) -> bool:
+    """Whether it is one of those that `typing` makes forms with (`Optional[int]`). They have no effect, and give equal
+    forms whenever they are called: which of them are in a cache just now is no reason to compile anew.
+    """
+    return any(clear.__self__ is function for clear in typing._cleanups)  # type: ignore[attr-defined]
+
+
+def _called(function: Host, args: tuple[Host, ...], kwargs: dict[str, Host], name: str) -> Host:
+    """The call for real, as the plain program makes it."""
+    try:
+        return function(*args, **kwargs)
+    except Exception:
+        raise Unsupported(errors.FailingCall(name, "raises")) from None
 
 
 def _is_symbolic(space: Space, value: Value) -> bool:

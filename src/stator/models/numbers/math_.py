@@ -31,18 +31,24 @@ def _number(host: Host, convert: Convert) -> None:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         values = [arg.force() for arg in args]
         named = {name: value.force() for name, value in kwargs.items()}
-        if not all(map(literal, (*values, *named.values()))):
-            for hook in CALL_HOOKS:
-                result = hook(space, host, values, named)
-                if result is not None:
-                    return result
-            for place, value in enumerate(values):
-                values[place] = _converted(space, value, convert)
-            named = {name: _converted(space, value, convert) for name, value in named.items()}
-        return space.unmodelled(host, values, named)
+        if all(map(literal, (*values, *named.values()))):
+            return space.unmodelled(host, values, named)
+        result = _hooked(space, host, values, named)
+        if result is not None:
+            return result
+        for place, value in enumerate(values):
+            values[place] = _converted(space, value, convert)
+        named = {name: _converted(space, value, convert) for name, value in named.items()}
+        return _hooked(space, host, values, named) or space.unmodelled(host, values, named)
 
     pure(host)
     register(host, handler)
+
+
+def _hooked(space: Space, host: Host, values: list[Value], named: dict[str, Value]) -> Value | None:
+    """What those know who know these operands, before or after they have been made numbers."""
+    found = (hook(space, host, values, named) for hook in CALL_HOOKS)
+    return next((result for result in found if result is not None), None)
 
 
 def _converted(space: Space, value: Value, convert: Convert) -> Value:

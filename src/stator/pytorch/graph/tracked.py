@@ -50,6 +50,8 @@ class TrackedTensors:
         self.own_gradients: dict[TracedTensor, Operation] = {}
         #: tensor objects that have become other tensors than they were, and how (see `objects.rebinding`)
         self.rebound: dict[TracedTensor, Rebound] = {}
+        #: leaves that are made with the other inputs of the graph (see `objects.leaves`)
+        self.new_leaves: set[TracedTensor] = set()
         #: what an existing tensor was, that is an input of the graph as a leaf as well, by that leaf
         self.lent: dict[TracedTensor, TracedTensor] = {}
         #: new tensors whose storages have been copied, as if nothing else lay in them; and the steps at which

@@ -81,6 +81,7 @@ Sizes: TypeAlias = Callable[..., tuple[int, ...]] | tuple[int, ...]
 def _input(recorder: Recorder, cls: type, data: TensorValue, wanted: bool) -> TensorValue:
     """The leaf as an input of the graph, in which its elements are not looked at."""
     leaf, hints, computed = _example(recorder, cls, data, wanted)
+    recorder.tracked.new_leaves.add(leaf)
     if computed is None:
         leaf.source = CallSource(LeafMaker(cls, data, wanted, hints), ConstSource(None, "a new leaf"), "make")
         return leaf

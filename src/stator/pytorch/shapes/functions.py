@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator.pytorch import internals
-from stator.pytorch.shapes import symbols, whole
+from stator.pytorch.shapes import finite, symbols, whole
 from stator.pytorch.shapes.assertions import Assertions
 from stator.pytorch.shapes.symbols import SymValue, compute, decide
 from stator.pytorch.tensors.recording import record_function, record_method
@@ -29,7 +29,7 @@ __all__ = ["install", "methods_of_numbers", "model_of"]
 
 def methods_of_numbers() -> dict[int, Handler]:
     """The models of the methods of numbers, for those that are symbols, by the ids of the host callables."""
-    return symbols.models() | whole.models()
+    return symbols.models() | whole.models() | finite.models()
 
 
 def model_of(host: Host) -> Handler | None:

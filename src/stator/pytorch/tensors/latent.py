@@ -58,7 +58,7 @@ def rely_on_offset(value: TracedTensor) -> None:
     storage = storage_of(host)
     for other in [value.root, *value.recorder.tracked.existing]:
         if other.host.layout is torch.strided and storage_of(other.host) == storage:
-            _guard(other, storage_offset, "storage_offset")
+            _guard(other, storage_offset, "{}.storage_offset()")
 
 
 def rely_on_place_in_storage(call: Call) -> None:
@@ -74,7 +74,7 @@ def rely_on_place_in_storage(call: Call) -> None:
 def rely_on_leaf(value: TracedTensor) -> None:
     """The trace depends on whether the tensor is a leaf: one that needs no gradient always is."""
     if value.root.host is not None and _requires_grad(value.root.host):
-        _guard(value.root, is_leaf, "is_leaf")
+        _guard(value.root, is_leaf, "{}.is_leaf")
 
 
 def is_known_leaf(value: TracedTensor) -> bool:
@@ -86,7 +86,7 @@ def is_known_leaf(value: TracedTensor) -> bool:
 def rely_on_autograd(value: TracedTensor) -> None:
     """The trace depends on what autograd thinks of a write to the tensor."""
     root = value.root
-    if root.host is None or root.source is None:
+    if root.host is None or not _varies(root):
         return
     # Mostly it is one that autograd has never heard of: a buffer, a running statistic. That is seen without Python.
     if not holds(root.recorder.trace.space, root, is_leaf_and_no_view, "is a leaf and no view", Unrecorded):
@@ -101,8 +101,13 @@ def rely_on_all(values: Iterable[Value]) -> None:
 
 
 def _guard(value: TracedTensor, read: Callable[[Host], object], name: str) -> None:
-    if value.source is not None:
+    if _varies(value):
         answer(value.recorder.trace.space, value, read, name)
+
+
+def _varies(value: TracedTensor) -> bool:
+    """Whether the next call may find another tensor here: a leaf that the program makes anew each time is as it was."""
+    return value.source is not None and value not in value.recorder.tracked.new_leaves
 
 
 def storage_offset(tensor: torch.Tensor) -> int:
