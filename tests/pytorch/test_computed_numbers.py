@@ -353,3 +353,36 @@ def test_a_call_that_breaks_decides_no_number():
     assert counter.n == 8
     assert not any("counter.n ==" in record.reason for record in stator.stats().diff(before).recompile_log)
     assert stator.stats().diff(before).graphs <= 3
+
+
+def _added(score, x):
+    return score + x.sum().item(), x * 2
+
+
+def _kept(score, x):
+    best = score - x.max().item() * 0.5
+    return [(-best, "kept"), (abs(best), best * 2 + 1)]
+
+
+def _both(score, x):
+    total = score * 3 + x.sum().item()
+    return x * total, total
+
+
+@pytest.mark.parametrize(("program", "backend"), each_backend([_added, _kept, _both], inductor=[_added, _kept, _both]))
+def test_a_float_and_what_tensors_hold_is_computed_by_python(program, backend):
+    stator.reset()
+    compiled = stator.compile(program, backend=backend, fullgraph=True)
+    for score, size in ((0.1, 3), (0.25, 3), (-3.3, 3), (7.77, 3), (0.3, 4), (1e-9, 5)):
+        x = (torch.arange(float(size)) + 0.5).requires_grad_()
+        got, expected = compiled(score, x), program(score, x)
+        if program is _both:
+            torch.testing.assert_close(got[0], expected[0])
+            assert got[1] == expected[1]
+            slopes = [torch.autograd.grad(result[0].sum(), x)[0] for result in (got, expected)]
+            torch.testing.assert_close(*slopes)
+        elif program is _added:
+            assert got[0] == expected[0] and torch.equal(got[1], expected[1])
+        else:
+            assert got == expected
+    assert stator.stats().graphs <= 3, stator.stats().recompile_log

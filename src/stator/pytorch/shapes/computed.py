@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from stator.guards.source import CallSource, Source
 from stator.models.containers.selection import select
 from stator.pytorch.fake.metadata import DIVISIONS, expression_of, hint_of, is_symbol
 from stator.pytorch.shapes.dynamism import is_fixed
+from stator.space.deferred import DeferredNumber
 from stator.space.value import Constant, NotKnown, Value
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "compute_again",
+    "computed_after",
     "computed_number",
     "computed_sizes",
     "existing_symbols",
@@ -40,6 +43,8 @@ __all__ = [
 ]
 
 _PAST_64_BITS = 1 << 63
+#: what computes floats and raises no error: the order of what the graph does and of these calls shows nowhere
+_NEVER_FAILING = frozenset({operator.add, operator.sub, operator.mul, operator.neg, operator.abs, torch.sym_float})
 
 
 class _Formula:
@@ -173,6 +178,38 @@ def made_again(recorder: Recorder, value: Value) -> Source | None:
     except NotKnown:
         return None
     return CallSource(compute, sources[0], "number", *sources[1:])
+
+
+def computed_after(recorder: Recorder, value: Any) -> DeferredNumber | None:
+    """A float that is computed of existing ones, and of what the graph reads, as Python computes it when the graph has
+    run; None for any other.
+
+        score = beams[0][0] + logits.max().item()
+
+    An existing float that varies a backend is given in a tensor. What it would not compute of tensors it would make a
+    constant of.
+    """
+    if not _rests_on_floats(recorder, value):
+        return None
+    values = recorder.nodes.values
+    args: list[Any] = [values[arg] if isinstance(arg, torch.fx.Node) else Constant(arg) for arg in value._node.args]
+    return DeferredNumber(float, value._node.target, args)
+
+
+def _rests_on_floats(recorder: Recorder, value: Any) -> bool:
+    """Whether calls that cannot fail compute a float, and an existing float has a part in it."""
+    values, pending, seen = recorder.nodes.values, [value], set[int]()
+    while pending:
+        number = pending.pop()
+        node = number._node
+        if id(number) in seen or number.cls is not float or node is None or node.target not in _NEVER_FAILING:
+            continue
+        seen.add(id(number))
+        operands = [values[arg] for arg in node.all_input_nodes if arg in values]
+        if any(operand.cls is float and operand.source is not None for operand in operands):
+            return True
+        pending += operands
+    return False
 
 
 def computed_number(space: Space, result: Host, sources: list[Source], compute: Function, text: str) -> Value | None:

@@ -13,7 +13,7 @@ from stator.models.numbers.number_text import METHODS, shown_later
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import NumberMeta, expression_of, hint_of, is_ragged, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
-from stator.pytorch.shapes.computed import compute_again, is_of_numbers, made_again, selected
+from stator.pytorch.shapes.computed import compute_again, computed_after, is_of_numbers, made_again, selected
 from stator.space.deferred import DeferredNumber
 from stator.space.protocol import NOT_IMPLEMENTED, is_pure
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
@@ -112,7 +112,10 @@ class SymValue(Value):
         # Backends know floats for good only; what is counted need be no input of a graph.
         again = self.cls is float or (self.cls is int and is_of_numbers(self.recorder, self.number))
         made = made_again(self.recorder, self) if again else None
-        return writer.graph_output(self) if made is None else writer.source(made)
+        if made is not None:
+            return writer.source(made)
+        after = computed_after(self.recorder, self)
+        return writer.graph_output(self) if after is None else after.reconstruct(writer)
 
 
 def decide(trace: Trace, value: Value) -> Host:
