@@ -361,7 +361,8 @@ def _added(score, x):
 
 def _kept(score, x):
     best = score - x.max().item() * 0.5
-    return [(-best, "kept"), (abs(best), best * 2 + 1)]
+    passed = best * 2 + 1 == -1.2999999999999998, (best > 0) | (best < -1)
+    return [(-best, "kept"), (abs(best), best * 2 + 1), best / 3, passed]
 
 
 def _both(score, x):

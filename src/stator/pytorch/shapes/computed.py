@@ -43,8 +43,13 @@ __all__ = [
 ]
 
 _PAST_64_BITS = 1 << 63
-#: what computes floats and raises no error: the order of what the graph does and of these calls shows nowhere
-_NEVER_FAILING = frozenset({operator.add, operator.sub, operator.mul, operator.neg, operator.abs, torch.sym_float})
+#: calls of numbers that raise no error
+_NEVER_FAILING = frozenset(
+    (
+        *(operator.add, operator.sub, operator.mul, operator.neg, operator.abs, torch.sym_float, torch.sym_not),
+        *(operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge, operator.and_, operator.or_),
+    )
+)
 
 
 class _Formula:
@@ -181,35 +186,25 @@ def made_again(recorder: Recorder, value: Value) -> Source | None:
 
 
 def computed_after(recorder: Recorder, value: Any) -> DeferredNumber | None:
-    """A float that is computed of existing ones, and of what the graph reads, as Python computes it when the graph has
-    run; None for any other.
+    """A float or a condition that is computed of what the graph reads, as Python computes it when the graph has run;
+    None for others.
 
         score = beams[0][0] + logits.max().item()
 
-    An existing float that varies a backend is given in a tensor. What it would not compute of tensors it would make a
-    constant of.
+    Backends round otherwise: they simplify `2 * (0.1 - n / 2) + 1` to `1.2 - n`. And an existing float that varies they
+    are given in a tensor; what they would not compute of tensors they would make a constant of.
     """
-    if not _rests_on_floats(recorder, value):
+    node, values = value._node, recorder.nodes.values
+    if value.cls is int or node is None or not _never_fails(node):
         return None
-    values = recorder.nodes.values
-    args: list[Any] = [values[arg] if isinstance(arg, torch.fx.Node) else Constant(arg) for arg in value._node.args]
-    return DeferredNumber(float, value._node.target, args)
+    args: list[Any] = [values.get(arg) if isinstance(arg, torch.fx.Node) else Constant(arg) for arg in node.args]
+    return None if None in args else DeferredNumber(value.cls, node.target, args)
 
 
-def _rests_on_floats(recorder: Recorder, value: Any) -> bool:
-    """Whether calls that cannot fail compute a float, and an existing float has a part in it."""
-    values, pending, seen = recorder.nodes.values, [value], set[int]()
-    while pending:
-        number = pending.pop()
-        node = number._node
-        if id(number) in seen or number.cls is not float or node is None or node.target not in _NEVER_FAILING:
-            continue
-        seen.add(id(number))
-        operands = [values[arg] for arg in node.all_input_nodes if arg in values]
-        if any(operand.cls is float and operand.source is not None for operand in operands):
-            return True
-        pending += operands
-    return False
+def _never_fails(node: torch.fx.Node) -> bool:
+    """Whether no numbers make it an error: when it is computed shows nowhere, then."""
+    divided = node.target is operator.truediv and isinstance(node.args[1], int | float) and node.args[1] != 0
+    return node.target in _NEVER_FAILING or divided
 
 
 def computed_number(space: Space, result: Host, sources: list[Source], compute: Function, text: str) -> Value | None:
