@@ -412,3 +412,20 @@ def test_a_long_condition_is_told_by_what_it_is_about() -> None:
     compiled(torch.ones(2), torch.arange(3) + 60)
     assert reason().reason == "no longer: what was found of `ids`"
     assert reason().line.endswith(f":{pick.__code__.co_firstlineno + 4}")
+
+
+def test_what_a_library_has_decorated_is_told_as_the_program_s() -> None:
+    @torch.no_grad()
+    def decode(net: Any, memory: Any, *, k: int = 3) -> Any:
+        return net(memory) * k
+
+    stator.reset()
+    compiled = stator.compile(decode, backend="eager")
+    net = nn.Linear(3, 3)
+    compiled(net, torch.ones(2, 3))
+    compiled(net, torch.ones(4, 3))
+    compiled(net, torch.ones(4, 3), k=5)
+    sizes, keywords = stator.stats().recompile_log
+    assert sizes.where.startswith("decode (") and sizes.reason == "size 0 of `memory` was 2, is 4"
+    assert "mark_dynamic(memory, 0)" in sizes.hint
+    assert keywords.where.startswith("decode (")

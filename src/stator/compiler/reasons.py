@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from stator.bytecode.results import result_text
 from stator.guards.base import Change, name_and_place
 from stator.guards.naming import FORWARDERS, PARAMETERS, Called, names_of
 from stator.guards.source import CallInputs, ItemSource
+from stator.interp.policy import is_users
 from stator.report.stats import RecompileRecord
 from stator.space.host_types import Host
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from stator.guards.program import GuardProgram
 
 __all__ = ["reason_for", "remedy_for"]
+
+#: `def f(*args, **kwargs)`
+_STARS = CO_VARARGS | CO_VARKEYWORDS
 
 
 def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -> RecompileRecord:
@@ -53,6 +58,19 @@ def _continued(called: Called, call: CallInputs) -> Called | None:
     return Called(function.__code__, tuple(ItemSource(source, i) for i in range(len(args))))
 
 
+def _decorated(called: Called, call: CallInputs) -> Called | None:
+    """A function of a library's around one of the program's, which it gives all that it gets: `@torch.no_grad()`."""
+    function = call.func
+    if type(function) is not FunctionType or called.code is not function.__code__ or is_users(called.code.co_filename):
+        return None
+    wrapped, named = function.__dict__.get("__wrapped__"), called.code.co_argcount + called.code.co_kwonlyargcount
+    if type(wrapped) is not FunctionType or named or called.code.co_flags & _STARS != _STARS:
+        return None
+    given = call.get(called.args[0])
+    assert type(given) is tuple
+    return Called(wrapped.__code__, tuple(ItemSource(called.args[0], i) for i in range(len(given))), called.args[1])
+
+
 def _parameters(code: CodeType) -> Sequence[str] | None:
     """What a frame that goes on is given: variables, and what the program has written for the value it goes on with."""
     names = parameters(code)
@@ -60,5 +78,5 @@ def _parameters(code: CodeType) -> Sequence[str] | None:
     return names if not text else [text if name == ".result0" else name for name in names or ()]
 
 
-FORWARDERS.append(_continued)
+FORWARDERS += (_continued, _decorated)
 PARAMETERS.append(_parameters)

@@ -416,7 +416,7 @@ class Distinct(Guard):
         return self.sources[0], self.sources[1:]
 
     def shown(self, path: str, *others: str) -> str:
-        return f"{path} is none of {', '.join(others)}"
+        return f"{path} is none of {', '.join(others)}" if others else f"{path} is there"
 
 
 class TensorMatch(_OneSource[TensorSpec]):
