@@ -21,7 +21,6 @@ from stator.guards.source import CallSource, Source
 from stator.models.containers.selection import select
 from stator.pytorch.fake.metadata import DIVISIONS, expression_of, hint_of, is_symbol
 from stator.pytorch.shapes.dynamism import is_fixed
-from stator.space.deferred import DeferredNumber
 from stator.space.value import Constant, NotKnown, Value
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import Function, Host, Number
+    from stator.space.interfaces import Writer
     from stator.space.space import Space
 
 __all__ = [
@@ -185,24 +185,41 @@ def made_again(recorder: Recorder, value: Value) -> Source | None:
     return CallSource(compute, sources[0], "number", *sources[1:])
 
 
-def computed_after(recorder: Recorder, value: Any) -> DeferredNumber | None:
-    """A float or a condition that is computed of what the graph reads, as Python computes it when the graph has run;
-    None for others.
+def computed_after(recorder: Recorder, value: Any, writer: Writer) -> str | None:
+    """Write what computes a float or a condition when the graph has run, as Python does, of what the graph reads: its
+    name, or None for numbers that only the graph can compute.
 
         score = beams[0][0] + logits.max().item()
 
     Backends round otherwise: they simplify `2 * (0.1 - n / 2) + 1` to `1.2 - n`. And an existing float that varies they
     are given in a tensor; what they would not compute of tensors they would make a constant of.
     """
-    node, values = value._node, recorder.nodes.values
-    if value.cls is int or node is None or not _never_fails(node):
+    pending, name = [value], None
+    while pending:
+        number = pending[-1]
+        operands = _operands(recorder, number)
+        first = [arg for arg in operands or () if not writer.is_made(arg) and _operands(recorder, arg)]
+        pending += first
+        if not first:
+            pending.pop()
+            if operands and not writer.is_made(number):
+                call = ", ".join(map(writer.expr, operands))
+                name = writer.assign("number", f"{writer.const(number._node.target)}({call})")
+                writer.name_value(number, name)
+    return name
+
+
+def _operands(recorder: Recorder, value: Any) -> list[Any] | None:
+    """What Python computes a number of, without an error whatever they are: when it does that shows nowhere, then."""
+    node = value._node if value.symbolic and value.cls is not int else None
+    if node is None or not _never_fails(node):
         return None
-    args: list[Any] = [values.get(arg) if isinstance(arg, torch.fx.Node) else Constant(arg) for arg in node.args]
-    return None if None in args else DeferredNumber(value.cls, node.target, args)
+    values = recorder.nodes.values
+    args = [values.get(arg) if isinstance(arg, torch.fx.Node) else Constant(arg) for arg in node.args]
+    return None if None in args else args
 
 
 def _never_fails(node: torch.fx.Node) -> bool:
-    """Whether no numbers make it an error: when it is computed shows nowhere, then."""
     divided = node.target is operator.truediv and isinstance(node.args[1], int | float) and node.args[1] != 0
     return node.target in _NEVER_FAILING or divided
 

@@ -109,13 +109,13 @@ class SymValue(Value):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
+        after = computed_after(self.recorder, self, writer)
+        if after is not None:
+            return after
         # Backends know floats for good only; what is counted need be no input of a graph.
         again = self.cls is float or (self.cls is int and is_of_numbers(self.recorder, self.number))
         made = made_again(self.recorder, self) if again else None
-        if made is not None:
-            return writer.source(made)
-        after = computed_after(self.recorder, self)
-        return writer.graph_output(self) if after is None else after.reconstruct(writer)
+        return writer.graph_output(self) if made is None else writer.source(made)
 
 
 def decide(trace: Trace, value: Value) -> Host:
