@@ -137,6 +137,28 @@ def test_resumed_method() -> None:
     assert reason().where.startswith(f"Breaking.forward ({__file__}:")
 
 
+def test_many_keys_of_one_class_are_counted() -> None:
+    layers = nn.Sequential(*(nn.Linear(3, 3) for _ in range(5)))
+    optimizer = torch.optim.SGD(layers.parameters(), 0.1, momentum=0.9)
+    for parameter in layers.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    compiled = stator.compile(lambda: optimizer.step(), backend="eager")
+    compiled()
+    compiled()
+    assert reason().reason == "the keys of `optimizer.state` have changed: it got 10 Parameters"
+
+
+def test_many_keys_are_cut_short() -> None:
+    def total(d: dict[Any, torch.Tensor]) -> torch.Tensor:
+        return sum(d[key] * key for key in d)  # type: ignore[return-value]
+
+    compiled = stator.compile(total, backend="eager")
+    compiled(dict.fromkeys(range(11), ONES))
+    compiled(dict.fromkeys(range(10, 21), ONES))
+    lost, got = "0, 1, 2, 3, 4, 5, 6, 7, 2 more", "11, 12, 13, 14, 15, 16, 17, 18, 2 more"
+    assert reason().reason == f"the keys of `d` have changed: it lost {lost} and got {got}"
+
+
 def test_closure() -> None:
     kind = "a"
 

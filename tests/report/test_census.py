@@ -121,6 +121,24 @@ def test_the_difference_can_be_read(saved: Path) -> None:
     ]
 
 
+def test_long_lists_are_cut_short(saved: Path) -> None:
+    breaks = "".join(f"    if x[{i}] > 0:\n        x = x + {i}\n" for i in range(12))
+    (saved / "long.py").write_text(
+        "import torch\n@torch.compile(backend='eager')\n"
+        f"def f(x, many):\n{breaks}    return x\nfor i in range(2): f(torch.ones(12), 3)\n"
+    )
+    first, *told = run(saved, "stator census long.py").stdout.splitlines()
+    assert first.startswith("12 breaks") and told[0] == "breaks:"
+    assert told[-1] == "  2 more: --all lists them" and len(told) == 22
+    everything = run(saved, "stator census --all long.py").stdout
+    assert "--all" not in everything and everything.count("SB0201") == 12 and "\ngraphs:\n" in everything
+
+    (saved / "train.py").write_text(SCRIPT.replace("factor", "scale"))
+    check = "stator census --check census.json train.py"
+    assert run(saved, check).stdout.endswith("new specialisations:\n  1: --all lists them\n")
+    assert "new specialisations:\n  1 x train.py:11" in run(saved, f"{check} --all").stdout
+
+
 def test_as_json(saved: Path) -> None:
     (saved / "train.py").write_text(SCRIPT.replace("if y.sum() > 0:", "if True:"))
     done = run(saved, "stator census --check census.json --json train.py")

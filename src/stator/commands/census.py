@@ -28,6 +28,7 @@ def add(commands: Commands) -> None:
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", help="list all items of each kind, specialisations too")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--save", metavar="FILE", help="write the census")
     what.add_argument("--check", metavar="FILE", help="compare it with one that was saved; more breaks: exit code 1")
@@ -63,11 +64,11 @@ def _told(census: Census, earlier: Census | None, options: argparse.Namespace) -
     if options.save:
         Path(options.save).write_text(census.to_json(), encoding="utf-8")
     if earlier is None:
-        print(census.to_json() if options.json else census, end="" if options.json else "\n")
+        print(census.to_json() if options.json else f"{census.told(everything=options.all)}\n", end="")
         return FINE
     difference = census.against(earlier)
     if options.json:
         print_json(difference.to_json())
     else:
-        print(difference)
+        print(difference.told(everything=options.all))
     return FAILED if difference.worse else FINE

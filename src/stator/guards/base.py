@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,7 +13,10 @@ from .naming import PLAIN, Names
 from .raw import is_heap_type, own_qualname, present_dict
 from .source import CallInputs, LoadError, Source
 
-__all__ = ["KINDS", "Change", "Guard", "Where", "name_and_place", "short_name", "shortened", "show", "with_article"]
+__all__ = [
+    *("KINDS", "Change", "Guard", "Where", "name_and_place", "short_name", "shortened", "show", "show_all"),
+    "with_article",
+]
 
 #: where in the user's program the assumption was made: "file.py:12", or (code, line) turned into text when asked
 Where = str | tuple[CodeType, int] | None
@@ -149,6 +153,21 @@ def show(obj: object) -> str:
         text = repr(obj)
         return text if len(text) <= 80 else text[:77] + "..."
     return with_article(short_name(own_qualname(kind)))
+
+
+def show_all(objects: Iterable[object]) -> str:
+    """A short text for several: "'a', 'b'"; of those of a class how many, "30 Parameters", and of many the first."""
+    counts: dict[tuple[str, str], int] = {}
+    for obj in objects:
+        text, name = show(obj), short_name(own_qualname(type(obj)))
+        key = text, name if text == with_article(name) else ""
+        counts[key] = counts.get(key, 0) + 1
+    texts = [
+        text if count == 1 else f"{count} {name}s" if name else f"{count} times {text}"
+        for (text, name), count in counts.items()
+    ]
+    more = len(texts) - _MOST_SHOWN
+    return ", ".join(texts if more <= 0 else [*texts[:_MOST_SHOWN], f"{more} more"])
 
 
 def short_name(qualname: str) -> str:

@@ -8,13 +8,13 @@ assert (``key``), so equal ones are kept once.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Generic, TypeVar
 
 from stator._core import runs_its_code
 
-from .base import Change, Guard, Where, name_and_place, short_name, show, with_article
+from .base import Change, Guard, Where, name_and_place, short_name, show, show_all, with_article
 from .equality import plain_key, same_value
 from .expression import Expression
 from .naming import Names
@@ -197,12 +197,11 @@ class KeysAre(_OneSource[tuple[object, ...]]):
         name = names.quoted(self.source)
         if not isinstance(obj, dict):
             return Change(f"{name} was a dict, is {show(obj)}")
-        gone, new = [show(k) for k in self.expected if not dict_has(obj, k)], [show(k) for k in dict_keys(obj)]
-        new = [key for key in new if key not in {show(k) for k in self.expected}]
+        gone, new = _lacking(dict_keys(obj), self.expected), _lacking(self.expected, dict_keys(obj))
         contents = names.contents(self.source)
         if contents is not None:
             return Change(f"{contents[0]} has another {contents[1]}")
-        parts = [f"{word} {', '.join(keys)}" for word, keys in (("lost", gone), ("got", new)) if keys]
+        parts = [f"{word} {show_all(keys)}" for word, keys in (("lost", gone), ("got", new)) if keys]
         return Change(
             f"the keys of {name} have changed: it {' and '.join(parts)}"
             if parts
@@ -211,6 +210,15 @@ class KeysAre(_OneSource[tuple[object, ...]]):
 
     def shown(self, path: str) -> str:
         return f"list({path}) == [{', '.join(show(k) for k in self.expected)}]"
+
+
+def _lacking(among: Iterable[object], keys: Iterable[object]) -> list[object]:
+    """The keys that are not among others: neither the same objects, nor equal to them."""
+    try:
+        known: object = dict.fromkeys(among)
+    except Exception:  # the keys' own __hash__ or __eq__
+        known = None
+    return [key for key in keys if not dict_has(known, key)]
 
 
 class HasKey(_OneSource[object]):

@@ -34,6 +34,9 @@ _VERSION = 1
 #: what counts against a program if there is more of it
 _JUDGED = ("breaks", "recompiles")
 _KINDS = (*_JUDGED, "graphs", "specialisations")
+#: how many items of a kind are told, if not all are asked for; of values that were taken as constant none
+_MOST_TOLD = 10
+_NEW_VALUES = "new specialisations"
 _SITE = f"{os.sep}site-packages{os.sep}"
 
 
@@ -82,7 +85,11 @@ class Difference:
         self.changed = {title: items for title, items in changed.items() if items}
 
     def __str__(self) -> str:
-        return "\n".join(_listed([*self.worse.items(), *self.changed.items()])) or "no difference"
+        return self.told(everything=True)
+
+    def told(self, *, everything: bool) -> str:
+        """For the reader: all items, or the most frequent ones of each kind, and the number of the others."""
+        return "\n".join(_listed({**self.worse, **self.changed}, everything)) or "no difference"
 
     def to_json(self) -> dict[str, dict[str, list[dict[str, object]]]]:
         """As plain data."""
@@ -98,16 +105,15 @@ class Census:
     def __init__(self, items: Mapping[str, Iterable[Item]]) -> None:
         self.items = {kind: sorted(items.get(kind, ()), key=lambda item: item.key) for kind in _KINDS}
 
-    def __str__(self) -> str:
-        """The totals, then what is judged."""
+    def told(self, *, everything: bool) -> str:
+        """For the reader: the totals, then all items, or the most frequent ones of what is judged."""
         graphs, values = self.items["graphs"], self.items["specialisations"]
         operations = counted(sum(item.count for item in graphs), "operation")
         totals = [counted(sum(item.count for item in self.items[kind]), kind.removesuffix("s")) for kind in _JUDGED]
         totals.append(f"{operations} in the graphs of {counted(len(graphs), 'function')}")
         totals.append(counted(len(values), "specialisation"))
-        return "\n".join(
-            [", ".join(totals), *_listed((kind, self.items[kind]) for kind in _JUDGED if self.items[kind])]
-        )
+        groups = {kind: self.items[kind] for kind in (_KINDS if everything else _JUDGED) if self.items[kind]}
+        return "\n".join([", ".join(totals), *_listed(groups, everything)])
 
     def to_json(self) -> str:
         """As it is saved; in an order that does not depend on the run."""
@@ -132,7 +138,7 @@ class Census:
             worse["no graph any more"] = earlier.items["graphs"]
         changed = {f"fewer {kind}": list(_more(earlier.items[kind], self.items[kind])) for kind in _JUDGED}
         now, before = self.items["specialisations"], earlier.items["specialisations"]
-        changed["new specialisations"] = list(_more(now, before))
+        changed[_NEW_VALUES] = list(_more(now, before))
         return Difference(worse, changed)
 
 
@@ -144,11 +150,15 @@ def _more(items: Iterable[Item], earlier: Iterable[Item]) -> Iterator[Item]:
             yield dataclasses.replace(item, count=count)
 
 
-def _listed(groups: Iterable[tuple[str, list[Item]]]) -> Iterator[str]:
-    for title, items in groups:
+def _listed(groups: Mapping[str, list[Item]], everything: bool) -> Iterator[str]:
+    for title, items in groups.items():
+        most = None if everything else 0 if title == _NEW_VALUES else _MOST_TOLD
+        told = sorted(items, key=lambda item: -item.count)[:most]
         yield f"{title}:"
-        for item in items:
+        for item in told:
             yield f"  {item.count} x {item}"
+        if len(items) > len(told):
+            yield f"  {len(items) - len(told)}{' more' if told else ''}: --all lists them"
 
 
 class CensusTaker(Listener):
