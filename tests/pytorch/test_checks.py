@@ -5,7 +5,9 @@ PYTEST_DONT_REWRITE: what pytest makes of an assert is another program.
 
 from __future__ import annotations
 
+import copy
 import logging
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -235,6 +237,49 @@ def test_distributions_made_inside_with_inductor() -> None:
             grads.append(x.grad)
         torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-5)
     assert stator.stats().graph_breaks == 0
+
+
+def _policy_steps(wrap: Callable[[Any], Any], sizes: tuple[int, ...], optimizer: str, to_none: bool) -> list[Any]:
+    """What is seen of a policy that is trained: of one size the states are bad, and the step raises."""
+    torch.manual_seed(0)
+    policy = torch.nn.Linear(4, 3)
+    made = getattr(torch.optim, optimizer)(policy.parameters(), lr=0.1)
+
+    def step(states: Any, actions: Any) -> Any:
+        made.zero_grad(set_to_none=to_none)
+        policy_now = D.Categorical(logits=policy(states))
+        loss = -policy_now.log_prob(actions).mean() - 0.1 * policy_now.entropy().mean()
+        loss.backward()
+        made.step()
+        return loss
+
+    run, seen = wrap(step), list[Any]()
+    for size in sizes:
+        states = torch.randn(abs(size), 4) if size > 0 else torch.full((-size, 4), math.nan)
+        try:
+            seen.append(run(states, torch.arange(abs(size)) % 3).detach())
+        except ValueError as e:
+            seen.append(str(e))
+        kept = [made.state[parameter] for parameter in policy.parameters() if parameter in made.state]
+        gradients = [parameter.grad for parameter in policy.parameters()]
+        weights = [parameter.detach() for parameter in policy.parameters()]
+        seen.append(copy.deepcopy((weights, gradients, kept)))
+    return seen
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize(("optimizer", "to_none"), [("Adam", True), ("SGD", False)])
+def test_a_step_of_training_that_checks_is_one_graph(optimizer: str, to_none: bool, backend: str) -> None:
+    sizes = (5, 5, 5, -5, 6, -6, 7)
+    expected = _policy_steps(lambda step: step, sizes, optimizer, to_none)
+    stator.reset()
+    got = _policy_steps(lambda step: stator.compile(step, backend=backend), sizes, optimizer, to_none)
+    for have, want in zip(got, expected, strict=True):
+        if isinstance(want, str):
+            assert have == want
+        else:
+            torch.testing.assert_close(have, want, rtol=1e-4, atol=1e-5)
+    assert stator.stats().breaks == ()
 
 
 # -- sides that warn, or return what has not passed: the program may go on from there ------------------

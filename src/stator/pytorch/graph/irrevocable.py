@@ -3,9 +3,8 @@
 A trace that assumes something (see `tensors.checks`) asks here first, and tells the user what is in the way:
 
     if not torch.isfinite(x).all():     # a branch depends on the value of a tensor, and is not assumed:
-        raise ValueError                # Tensor.add_ at train.py:4 writes a tensor that requires gradients,
-    with torch.no_grad():               # which cannot be undone
-        self.weight.add_(x)
+        raise ValueError                # Tensor.add_ at train.py:3 writes a tensor whose history autograd keeps,
+    self.total.add_(self.weight * x)    # which cannot be undone
 """
 
 from __future__ import annotations
@@ -87,8 +86,8 @@ def _unlike_a_copy(value: TracedTensor) -> str:
 def _more_than_elements(value: TracedTensor) -> str:
     """What an existing tensor is of which a graph changes more than its elements."""
     host = value.host
-    if host.requires_grad or value.requires_grad:
-        return "a tensor that requires gradients"
+    if not host.is_leaf or value.requires_grad != host.requires_grad:  # a parameter is a leaf before and after
+        return "a tensor whose history autograd keeps"
     if host.is_inference():
         return "a tensor made in inference mode"
     return "a tensor's shape" if is_reshaped(value) else ""
