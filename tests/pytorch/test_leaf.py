@@ -180,6 +180,52 @@ def test_a_fake_implementation_is_needed():
             call(torch.ones(2))
 
 
+def _torchs(function):
+    from torch._dynamo.decorators import leaf_function
+
+    return leaf_function(function)
+
+
+@pytest.mark.parametrize("mark", [stator.leaf_function, _torchs])
+def test_what_is_registered_after_the_first_call_is_seen(mark, backend):
+    @mark
+    def late(x):
+        return (x * 2,)
+
+    def call(x):
+        return late(x)[0] + 1
+
+    compiled = stator.compile(call, backend=backend)
+    for each in (call, compiled):
+        with pytest.raises(ValueError, match="requires a fake implementation"):
+            each(torch.ones(2))
+    late.register_fake(lambda x: (torch.empty_like(x),))
+    assert torch.equal(compiled(torch.ones(2)), torch.full((2,), 3.0))
+    for size in (2, 3):
+        compiled(torch.ones(size, requires_grad=True)).sum().backward()
+        late.register_multi_grad_hook(lambda grad, size=size: LOG.append((size, grad.tolist())))
+    compiled(torch.ones(2, requires_grad=True)).sum().backward()
+    assert LOG == [(2, [2.0] * 3), (3, [2.0] * 2)]
+
+
+def test_a_fake_implementation_that_fails_is_named(backend):
+    @stator.leaf_function
+    def scaled(x):
+        return x * 2
+
+    @scaled.register_fake
+    def _(x):
+        return torch.empty_like(missing)  # noqa: F821
+
+    compiled = stator.compile(lambda x: scaled(x), backend=backend)
+    assert torch.equal(compiled(torch.ones(2)), torch.full((2,), 2.0))
+    (told,) = stator.stats().breaks
+    assert told.code == "SB0204" and "its fake implementation fails: NameError: name 'missing'" in told.reason
+    with pytest.raises(stator.GraphBreakError) as caught:
+        stator.compile(lambda x: scaled(x), backend=backend, fullgraph=True)(torch.ones(2))
+    assert "mend what is given to scaled.register_fake" in str(caught.value)
+
+
 def test_names_of_what_is_written_are_checked():
     with pytest.raises(ValueError, match="refers to parameter 'y', which is not a parameter of 'f'"):
 

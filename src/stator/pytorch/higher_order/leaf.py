@@ -15,7 +15,7 @@ from stator.marks.functions import Leaf, leaf_of
 from stator.pytorch import internals
 from stator.pytorch.autograd.handles import TracedHook
 from stator.pytorch.autograd.hooks import check_hookable, is_new
-from stator.pytorch.fake.failure import Failure
+from stator.pytorch.fake.failure import Failure, first_line
 from stator.pytorch.graph.linked import registers_hooks
 from stator.pytorch.graph.subgraph import record_module
 from stator.pytorch.nesting import tensors_in, value_of
@@ -35,8 +35,7 @@ _pytree: Any = internals.pytree
 
 def handler_of(host: Host) -> Callable[..., Value] | None:
     """How a function marked as a leaf is handled."""
-    leaf = leaf_of(host)
-    return None if leaf is None else functools.partial(_call, leaf)
+    return None if leaf_of(host) is None else functools.partial(_call, host)
 
 
 def watch(hook: Function, *arguments: Nested) -> None:
@@ -48,7 +47,17 @@ def watch(hook: Function, *arguments: Nested) -> None:
         torch.autograd.graph.register_multi_grad_hook(tensors, lambda grads: hook(*grads))
 
 
-def _call(leaf: Leaf, space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def _registered(host: Host) -> tuple[int, int]:
+    """Which fake implementation and which hook the function has: what is made of a call keeps both."""
+    leaf = leaf_of(host)
+    assert leaf is not None
+    return id(leaf.fake), id(leaf.hook)
+
+
+def _call(host: Host, space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    leaf = leaf_of(host)
+    assert leaf is not None
+    facts.answer(space, space.existing(host), _registered, "what was registered of")
     if leaf.fake is None:
         raise space.error(ValueError, leaf.missing_fake())
     name = getattr(leaf.function, "__name__", "leaf")
@@ -61,7 +70,9 @@ def _call(leaf: Leaf, space: Space, args: list[Value], kwargs: dict[str, Value])
     try:
         made = record_module(space.trace.recorder, name, module, operands, observed=module.observed, acts=True)
     except Failure as failure:
-        raise Unsupported(errors.UnsupportedTensorOperation(name, str(failure.error).partition("\n")[0])) from None
+        why = f"its fake implementation fails: {type(failure.error).__name__}: {first_line(failure.error)}"
+        brk = errors.UnsupportedTensorOperation(f"the leaf function {name}", why)
+        raise Unsupported(brk.advising(f"mend what is given to {name}.register_fake")) from None
     parts = space.unpack(made)
     return value_of(space, module.result, lambda part: parts[part.index] if isinstance(part, Operand) else None)
 

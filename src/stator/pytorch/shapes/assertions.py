@@ -74,7 +74,10 @@ class Assertions:
 def not_assumed(obstacle: str) -> errors.Break:
     """The break at a branch of which one side is hardly ever taken, with what keeps it from being assumed."""
     brk = errors.DataDependentBranch(why=f", and is not assumed: {obstacle}")
-    return brk.advising("make the check, or what is in its way, outside of the compiled function")
+    return brk.advising(
+        "make the check, or what is in its way, outside of the compiled function, or switch the check off (that of a"
+        " distribution: validate_args=False)"
+    )
 
 
 def condition_of(trace: Trace, value: Value) -> Value | None:

@@ -71,9 +71,12 @@ def intercept(host: Host) -> Handler | None:
     """How a Python function is handled that is not to be traced into; None: trace into it (protocol.INTERCEPTS)."""
     module = getattr(host, "__module__", None)
     name = getattr(host, "__qualname__", "")
+    leaf = leaf_handler(host)
+    if leaf is not None:  # which torch counts among those that it allows
+        return leaf
     if "_stator_allow_in_graph" in host.__dict__ or _allowed_by_torch(host):
         return function_handler(host)
-    model = leaf_handler(host) or functions.model_of(host)
+    model = functions.model_of(host)
     if model is not None:
         return model
     if module == "torch._tensor" and name.startswith("Tensor."):
