@@ -52,7 +52,7 @@ EXCEPTIONS = {
     "pytorch/composed/sparse.py: _recorded": "what TensorMatch tells of a tensor that is not dense",
     "pytorch/tensors/attributes.py: version": "one made in inference mode breaks; TensorMatch tells it from others",
     "pytorch/modules/lazy.py: _infer_parameters": "a lazy module is initialised before the trace that guards it begins",
-    "pytorch/rare_sides.py: _function_called": "a guess, which is checked when the graph has run",
+    "pytorch/rare_sides.py: _called": "a guess, which is checked when the graph has run",
     "pytorch/numpy/array_value.py: _existing": "from_host has guarded it",
     "pytorch/backend_call/alike.py: _Description._input": _TENSOR,
     "pytorch/backend_call/contract.py: in_context": _TENSOR,
