@@ -223,6 +223,30 @@ def test_nobody_asks_for_the_gradient_of_a_result(mesh: Any, backend: str) -> No
         torch.testing.assert_close(y.grad, x.grad)
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_what_it_holds_is_a_view_of_what_has_been_written(mesh: Any, backend: str) -> None:
+    """As where tensor-parallel modules are in DDP: autograd knows nothing of the view, and asks when it is saved."""
+
+    def train(compile: Callable[..., Any]) -> list[Any]:
+        torch.manual_seed(0)
+        weight, other = nn.Parameter(torch.randn(3, 3)), nn.Parameter(torch.randn(3))
+        spread = DTensor.from_local(weight, mesh, [Replicate()])
+        f = compile(lambda x: (DTensor.from_local(x * other, mesh, [Replicate()]) * spread).to_local().sin())
+        found = []
+        for rows in (3, 3, 5, 2):
+            made = f(torch.arange(9.0 * rows).view(rows, 3, 3) / 9 / rows)
+            made.sum().backward()
+            found += [made.detach(), *(p.grad.clone() for p in (weight, other))]
+            with torch.no_grad():
+                for parameter in weight, other:
+                    parameter -= 0.1 * parameter.grad
+        return found
+
+    found = train(lambda f: stator.compile(f, backend=backend, fullgraph=True))
+    torch.testing.assert_close(found, train(lambda f: f), rtol=1e-4, atol=1e-5)
+    assert stator.stats().graphs == 2
+
+
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_results_hold_real_meshes(mesh: Any, backend: str) -> None:
     """torch remembers placements by equal meshes: neither those of before nor a backend's stand-ins get out."""

@@ -19,6 +19,6 @@ def test_one_graph(ranks: Ranks, way: str) -> None:
     ranks.check("around", way)
 
 
-@pytest.mark.parametrize("way", ["ddp_accumulating", "fsdp_of_blocks"])
+@pytest.mark.parametrize("way", ["ddp_accumulating", "ddp_in_parts", "fsdp_of_blocks"])
 def test_training_with_a_backward_graph(ranks: Ranks, way: str) -> None:
     ranks.check("trained", way, "aot_eager")

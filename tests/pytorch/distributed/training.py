@@ -13,6 +13,8 @@ from torch import nn
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+from torch.distributed.tensor.parallel.ddp import _pre_dp_module_transform
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
@@ -104,6 +106,22 @@ def ddp(model: Any, **kwargs: Any) -> Any:
     return DistributedDataParallel(model, bucket_cap_mb=0.005, **kwargs)
 
 
+def in_parts(model: Any, mesh: Any) -> Any:
+    """Tensor-parallel, as DDP takes it: parameters are local, and hooks make distributed ones of them."""
+    halves = dict.fromkeys(("wq", "wk", "wv", "w1", "w3"), ColwiseParallel())
+    plan = {**halves, **dict.fromkeys(("wo", "w2"), RowwiseParallel())}
+    for layer in model.layers:
+        names = [name for name, _ in layer.named_modules()]
+        parallelize_module(layer, mesh, {name: plan[name[-2:]] for name in names if name[-2:] in plan})
+    _pre_dp_module_transform(model)
+    return model
+
+
+def ddp_in_parts() -> Any:
+    mesh = init_device_mesh("cpu", (1, dist.get_world_size()), mesh_dim_names=("dp", "tp"))
+    return ddp(in_parts(Llama(), mesh["tp"]), process_group=mesh.get_group("dp"))
+
+
 #: how a model is made parallel, and what of it is compiled
 WAYS: dict[str, Callable[[Compile], Any]] = {
     "ddp_compiled": lambda compiled: compiled(ddp(Llama())),
@@ -115,6 +133,7 @@ WAYS: dict[str, Callable[[Compile], Any]] = {
     "ddp_checkpointed": lambda compiled: compiled(ddp(Llama(checkpointed=True))),
     "ddp_accumulating": lambda compiled: compiled(ddp(Llama())),
     "ddp_autocast": lambda compiled: compiled(ddp(Llama())),
+    "ddp_in_parts": lambda compiled: compiled(ddp_in_parts()),
     "fsdp_compiled": lambda compiled: compiled(sharded(Llama())),
     "fsdp_of_blocks": lambda compiled: sharded(of_blocks(Llama(), compiled)),
     "fsdp_of_wrapped_blocks": lambda compiled: sharded(
@@ -134,6 +153,7 @@ WAYS: dict[str, Callable[[Compile], Any]] = {
 #: how many graphs and breaks a way may have, with two lengths, and with and without communication: what DDP and
 #: `fully_shard` do around a compiled module breaks nothing
 LIMITS = {way: (2, 0) if way.startswith("ddp") or "blocks" in way else (6, 3) for way in WAYS}
+LIMITS["ddp_in_parts"] = (3, 0)  # the first step makes the distributed parameters, and keeps them
 
 
 def whole(tensor: Any) -> Any:
@@ -147,7 +167,7 @@ def train(way: str, compiled: Compile, steps: int = 6) -> tuple[list[float], dic
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     parts = 2 if way.endswith("accumulating") else 1
     autocast = torch.autocast("cpu", torch.bfloat16) if way.endswith("autocast") else nullcontext()
-    torch.manual_seed(100 + dist.get_rank())
+    torch.manual_seed(100 if way.endswith("in_parts") else 100 + dist.get_rank())
     losses = []
     for step in range(steps):
         optimizer.zero_grad()

@@ -13,6 +13,7 @@ from stator.pytorch.backend_call.contract import Inputs, in_context
 from stator.pytorch.backend_call.pieces import compiled_in_pieces, pieces_of
 from stator.pytorch.graph.graph_module import sources_go_with
 from stator.pytorch.shapes.assertions import insert_asserts
+from stator.pytorch.subclasses.lost_views import without_lost_views
 from stator.pytorch.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
@@ -38,16 +39,23 @@ def compiled_under_contract(
         recorder.trace.extension(Checkpoints).take_out(gm)
     recorder.shapes.offer_floats()
     try:
-        try:
-            return _compiled(recorder, gm, inputs, backend)
-        except Exception as e:
-            if type(e).__name__ != "TensorifyScalarRestartAnalysis":
-                raise
-            recorder.shapes.need_floats()
-        # It has noted that it must do without them.
-        return _compiled(recorder, gm, inputs, backend)
+        made, contexts = _with_floats(recorder, gm, inputs, backend)
     finally:
         recorder.shapes.forget_floats()
+    return made if made == gm.forward else without_lost_views(made, recorder, inputs), contexts
+
+
+def _with_floats(
+    recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue], backend: Function
+) -> tuple[Function, list[Context]]:
+    try:
+        return _compiled(recorder, gm, inputs, backend)
+    except Exception as e:
+        if type(e).__name__ != "TensorifyScalarRestartAnalysis":
+            raise
+        recorder.shapes.need_floats()
+    # It has noted that it must do without them.
+    return _compiled(recorder, gm, inputs, backend)
 
 
 def _compiled(
