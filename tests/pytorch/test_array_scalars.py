@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -73,3 +74,28 @@ def test_what_torch_refuses_or_leaves_to_numpy(name: str) -> None:
 
 def test_tensors_of_scalars_have_their_types() -> None:
     alike(lambda: (lambda x: x * torch.tensor([DOUBLE, SMALL]) + torch.tensor([HALF]), []))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_numpy_takes_the_items_of_a_deque(backend: str) -> None:
+    def keep(window: Any, x: torch.Tensor) -> Any:
+        window.append(len(x) * 0.5)
+        return np.mean(window), np.array(window), x * 2
+
+    stator.reset()
+    compiled = stator.compile(keep, backend=backend, fullgraph=True)
+    ours, theirs = deque[Any](maxlen=3), deque[Any](maxlen=3)
+    for size in (2, 3, 4, 5, 6):
+        got, expected = compiled(ours, torch.ones(size)), keep(theirs, torch.ones(size))
+        assert got[0] == expected[0] and type(got[0]) is type(expected[0])
+        assert np.array_equal(got[1], expected[1]) and got[1].dtype == expected[1].dtype
+        assert list(ours) == list(theirs) and ours.maxlen == 3
+
+
+def test_a_break_at_a_function_of_numpy_names_it() -> None:
+    def keep(window: Any, x: torch.Tensor) -> Any:
+        window.append(x.sum().item())
+        return np.mean(window)
+
+    with pytest.raises(stator.GraphBreakError, match=r"numpy\.mean makes a Python value"):
+        stator.compile(keep, backend="eager", fullgraph=True)(deque[Any](), torch.ones(3))

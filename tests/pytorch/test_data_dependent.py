@@ -341,3 +341,15 @@ def test_function_that_takes_no_number_for_a_tensor(backend: str) -> None:
     for n in (3, 4, 5):
         assert compiled(torch.ones(n)) is True
         assert compiled(torch.full((n,), float("nan"))) is False
+
+
+def test_a_condition_on_sizes_names_them_as_the_program_does():
+    class Queue(torch.nn.Module):
+        def forward(self, x):
+            return x * 2 if x.sum().item() + x.size(0) > 3 else x
+
+    stator.reset()
+    compiled = stator.compile(Queue(), backend="eager")
+    for size in (2, 3):
+        compiled(torch.ones(size))
+    assert "a condition on a number from Tensor.item, x.size(0) depends" in stator.stats().breaks[-1].reason

@@ -216,3 +216,20 @@ def test_more_draws_than_are_worth_it_break() -> None:
         outcomes.append([run(torch.ones(2)) for _ in range(3)])
     torch.testing.assert_close(*outcomes)
     assert stator.stats().graph_breaks
+
+
+def test_a_generator_s_state_in_inference_mode_is_no_reason_to_compile_anew():
+    generator = torch.Generator().manual_seed(0)
+
+    def draw(p):
+        with torch.inference_mode():
+            k = torch.multinomial(p, 1, generator=generator)[0]
+            return (p / 2)[k].item(), p[p.argmax()].item()
+
+    stator.reset()
+    compiled = stator.compile(draw, backend="eager", fullgraph=True)
+    p = torch.tensor([0.1, 0.2, 0.7])
+    got = [compiled(p) for _ in range(5)]
+    generator.manual_seed(0)
+    assert got == [draw(p) for _ in range(5)]
+    assert not stator.stats().recompile_log

@@ -101,6 +101,8 @@ def describe_callable(function: object) -> str:
     """How messages name an operation."""
     if isinstance(function, torch.nn.Module):
         return str(getattr(function, "told_as", type(function).__name__))
+    if isinstance(function, types.FunctionType) and "told_as" in function.__dict__:
+        return str(function.__dict__["told_as"])
     if isinstance(function, internals.OpOverload):
         return f"torch.ops.{internals.schema(function).name.replace('::', '.')}"
     if id(function) in _public_names():

@@ -90,6 +90,11 @@ class _Converter(internals.FakeTensorConverter):
 
 
 _prepare = functools.cache(spare_references)
+#: what C++ makes of an operator before it asks a mode, but for inference mode, where torch's rule in Python takes a
+#: number out of the fake tensor
+_TAKEN_APART: dict[Operator, Operator] = {
+    torch.ops.aten.item.default: torch.ops.aten._local_scalar_dense.default,
+}
 
 
 class FakeMode(Mode, internals.FakeTensorMode):
@@ -117,6 +122,7 @@ class FakeMode(Mode, internals.FakeTensorMode):
             if rule is None:
                 raise NotImplementedError(f"there is no rule for fake tensors in {func.name()}")
             return rule(self, *args, **(kwargs or {}))
+        func = _TAKEN_APART.get(func, func)
         made = views.view(self, func, args)
         if made is None:
             made = run_directly(self, func, args, kwargs or {})

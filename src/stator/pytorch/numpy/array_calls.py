@@ -94,6 +94,17 @@ def refusal(name: str, why: str) -> Unsupported:
     return Unsupported(errors.UnsupportedTensorOperation(f"numpy.{name}", why))
 
 
+@functools.cache
+def told_as_numpys(name: str) -> Function:
+    """`array_call`, which messages about a call call by the name of NumPy's function."""
+
+    def function(*args: object, **kwargs: object) -> Nested:
+        return array_call(*args, **kwargs)  # type: ignore[arg-type]
+
+    function.told_as = f"numpy.{name}"  # type: ignore[attr-defined]
+    return function
+
+
 def array_call(name: str, /, *args: object, **kwargs: object) -> Nested:
     """Call one of NumPy's functions on tensors: what graphs contain."""
     if name in _LAID_OUT:  # as NumPy's result lies, which the caller sees to

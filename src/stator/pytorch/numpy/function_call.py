@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,17 @@ import torch
 
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.nesting import is_sequence, items_of, rebuilt
-from stator.pytorch.numpy.array_calls import Answer, Kind, array_call, ask, assume_sizes, computed, numpy_dtype, refusal
+from stator.pytorch.numpy.array_calls import (
+    Answer,
+    Kind,
+    array_call,
+    ask,
+    assume_sizes,
+    computed,
+    numpy_dtype,
+    refusal,
+    told_as_numpys,
+)
 from stator.pytorch.numpy.array_value import SCALARS, ArrayValue, stored
 from stator.pytorch.numpy.error_modes import plan, refuses_for_real
 from stator.pytorch.numpy.error_terms import ErrorTerms
@@ -115,8 +126,9 @@ class _Asked:
     def lowered(self, args: list[Value], kwargs: dict[str, Value]) -> tuple[Call, _Arguments]:
         """The call as the graph takes it."""
         arguments = _Arguments(self.space, self.name)
-        call = Call(array_call, "call_function", array_call)
-        lower_call(self.space, call, [arguments.of(a) for a in args], {k: arguments.of(a) for k, a in kwargs.items()})
+        call = Call(told_as_numpys(self.name), "call_function", array_call)
+        given, named = [arguments.of(a) for a in args], {k: arguments.of(a) for k, a in kwargs.items()}
+        lower_call(self.space, call, given, named)
         return call, arguments
 
     def recorded(self, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -239,6 +251,8 @@ class _Arguments:
             return value.tensor
         if value.isa(torch.Tensor):
             raise refusal(self.name, "a tensor is among the arrays")
+        if value.cls is deque:  # NumPy takes its items, as a list's
+            value = self.space.new_list(self.space.unpack(value))
         items = items_of(self.space, value)
         if items is not None:
             return rebuilt(self.space, value, [self.of(item) for item in items])

@@ -58,5 +58,5 @@ def _names(recorder: Recorder) -> dict[str, str]:
             found[str(symbol)] = _made_by(describe_callable(operation.called), path)
     for symbol, value in recorder.shapes.symbols.items():
         if value.source is not None:
-            found[str(symbol)] = value.source.expr()
+            found[str(symbol)] = recorder.trace.root.names.of(value.source)
     return found

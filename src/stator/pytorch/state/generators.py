@@ -104,7 +104,9 @@ class GeneratorValue(ObjectValue):
             assert self.source is not None
             if self.device != _CPU or (self.is_default and space.trace.recorder.effects.random):
                 raise _refusal("torch.Generator.get_state")  # what the graph has drawn, only running it will tell
-            self.state = space.wrap(self.host.get_state(), CallSource(_state_of, self.source, "state")).force()
+            with space.trace.recorder.state.at_entry():  # as the tensor is that a guard of it makes
+                state = self.host.get_state()
+                self.state = space.wrap(state, CallSource(_state_of, self.source, "state")).force()
             self._note(space)
         return self.state
 
