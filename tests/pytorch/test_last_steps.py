@@ -99,3 +99,17 @@ def test_inference_mode_ends_where_an_error_leaves_it(backend: str) -> None:
         with pytest.raises(ValueError, match="3"):
             compiled(torch.ones(3))
         assert not torch.is_inference_mode_enabled()
+
+
+def test_the_end_of_a_block_in_inference_mode_is_told_as_such() -> None:
+    def program(x: Any) -> Any:
+        with torch.inference_mode():
+            y = x * 2
+            if y.sum() > 0:
+                y = y + 1
+        return x + 1
+
+    stator.reset()
+    assert torch.equal(stator.compile(program, backend="eager")(torch.ones(3)), torch.full((3,), 2.0))
+    _, end = stator.stats().breaks
+    assert end.reason.startswith("the end of torch.inference_mode cannot be captured: a graph break in the block")

@@ -222,8 +222,12 @@ def _leave_inference(space: Space, args: list[Value], kwargs: dict[str, Value]) 
 
 def _leave_at_last(space: Space, context: Value, exc: list[Value]) -> Value | None:
     """The end of inference mode that was entered before the trace, where nothing is computed after it."""
-    if context.cls is not internals.InferenceMode or context.source is None or not only_returns(space.trace):
+    if context.cls is not internals.InferenceMode or context.source is None:
         return None
+    if not only_returns(space.trace):
+        why = "a graph break in the block has entered the mode before this graph"
+        brk = errors.UnsupportedTensorOperation("the end of torch.inference_mode", why)
+        raise Unsupported(brk.advising("take what breaks the graph out of the block"))
     space.trace.defer(_leave, [context, *exc])
     return NONE
 
