@@ -42,6 +42,7 @@ _OF_TENSORS = {
     "results_of_node": Name(
         "torch._C._FunctionBase._input_metadata", OBJECT, "the tensors that a node of autograd's graph has made"
     ),
+    "pad": Name("torch._C._nn.pad", FUNCTION, "what torch.nn.functional.pad calls"),
     "is_view": Name("torch._C.TensorBase._is_view", FUNCTION, "whether autograd takes a tensor for a view"),
     "nested_sizes": Name("torch._C.TensorBase._nested_tensor_size", FUNCTION, "the sizes within a nested tensor"),
     "dispatch_keys": Name("torch._C._dispatch_keys", FUNCTION, "what kind of tensor it is, in one number"),

@@ -35,7 +35,7 @@ _PARTS = {
     "state": ("annotations", "profiling", "random_state", "generators", "saved_hooks"),
     "subclasses": ("construction", "examination", "new_wrapper", "own_functions"),
     "tensors": ("byte_conditions", "checks", "outcomes", "subclass"),
-    "shapes": ("functions", "ordinary"),
+    "shapes": ("functions", "ordinary", "padding"),
 }
 
 
