@@ -136,5 +136,7 @@ def test_a_division_that_may_fail() -> None:
     compiled = stator.compile(rate, backend="eager")
     for n in (2, 3):
         assert torch.equal(compiled(torch.ones(n), 1)[0], torch.full((n,), 2.0))
+    (told,) = stator.stats().breaks
+    assert told.code == "SB0115" and "with a divisor that is known when the graph has run" in told.reason
     with pytest.raises(ZeroDivisionError):
         stator.compile(by_zero, backend="eager")(torch.ones(3))
