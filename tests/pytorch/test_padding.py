@@ -16,7 +16,7 @@ from tests.pytorch.each_backend import each_backend
 def to_multiple(image: torch.Tensor) -> Any:
     x = image.permute(2, 0, 1)
     height, width = x.shape[-2:]
-    y = F.pad(x, (0, -width % 8, 0, -height % 8))
+    y = F.pad(x, pad=(0, -width % 8, 0, -height % 8))
     return y, y.stride(), y.is_contiguous()
 
 
@@ -73,6 +73,28 @@ def test_sizes_vary(case: tuple[Callable[[torch.Tensor], Any], int], backend: st
             outcomes.append((made.detach(), made.stride() if backend == "eager" else None, facts, image.grad))
         torch.testing.assert_close(*outcomes)
     assert stator.stats().graphs <= graphs
+
+
+class Counted(torch.Tensor):
+    seen = 0
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        cls.seen += function is F.pad
+        return super().__torch_function__(function, types, args, kwargs or {})
+
+
+def test_overrides_are_called() -> None:
+    def program(image: torch.Tensor) -> Any:
+        x = image.as_subclass(Counted).permute(2, 0, 1)
+        return F.pad(x, (0, -image.shape[1] % 8, 0, -image.shape[0] % 8)).as_subclass(torch.Tensor), Counted.seen
+
+    compiled = stator.compile(program, backend="eager")
+    outcomes = []
+    for run in (program, compiled):
+        Counted.seen = 0
+        outcomes.append([run(torch.ones(height, width, 3))[1] for height, width in SIZES])
+    assert outcomes[0] == outcomes[1]
 
 
 @pytest.mark.parametrize("amounts", [(-30, 0), (1, 2, 3), (0, 0, 0, 0, 0, 0, 0, 0)])

@@ -20,6 +20,7 @@ from stator.pytorch.fake.metadata import hint_of, same_numbers
 from stator.pytorch.nesting import items_of
 from stator.pytorch.shapes.symbols import SymValue, compute, decide
 from stator.pytorch.tensors.calls import function_handler
+from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import Handler, register
@@ -33,24 +34,20 @@ if TYPE_CHECKING:
 
 __all__ = ["install"]
 
-_ZERO = Constant(0)
-#: the parameters of the functions that pad, behind those of the tensor and of the amounts
-_PARAMETERS: dict[Function, tuple[str, ...]] = {
-    torch.nn.functional.pad: ("mode", "value"),
-    internals.pad: ("mode", "value"),
-    torch.constant_pad_nd: ("value",),
-}
+_ZERO, _CONSTANT = Constant(0), Constant("constant")
+_PADDING = (torch.nn.functional.pad, internals.pad, torch.constant_pad_nd)
 
 
 def _padding(function: Function) -> Handler:
-    """The model of a function that pads; `otherwise` records it as it is."""
+    """The model of a function that pads."""
     otherwise = function_handler(function)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        mode = kwargs.get("mode", args[2] if len(args) > 2 and "mode" in _PARAMETERS[function] else None)
-        tensor = args[0].force() if len(args) > 1 else None
-        if isinstance(tensor, TensorValue) and tensor.meta is not None and (mode is None or _is_constant(mode)):
-            amounts = None if _is_laid_out_as_new(tensor) else _varying(space, tensor, args[1])
+        tensor = args[0].force() if args else None
+        given = args[1] if len(args) > 1 else kwargs.get("pad")
+        if given is not None and _fills_with_constant(function, args, kwargs) and _is_plain(space, tensor):
+            assert isinstance(tensor, TensorValue)
+            amounts = None if _is_laid_out_as_new(tensor) else _varying(space, tensor, given)
             if amounts is not None and not _adds(space, amounts):
                 return _cut(space, tensor, amounts)
         return otherwise(space, args, kwargs)
@@ -58,9 +55,18 @@ def _padding(function: Function) -> Handler:
     return handler
 
 
-def _is_constant(mode: Value) -> bool:
-    mode = mode.force()
+def _fills_with_constant(function: Function, args: list[Value], kwargs: dict[str, Value]) -> bool:
+    """Whether what is added is a number, and not what lies at the edges."""
+    if function is torch.constant_pad_nd:
+        return True
+    mode = (args[2] if len(args) > 2 else kwargs.get("mode", _CONSTANT)).force()
     return type(mode) is Constant and mode.host == "constant"
+
+
+def _is_plain(space: Space, value: Value | None) -> bool:
+    """Whether it is a tensor for which no class and no mode overrides functions."""
+    plain = isinstance(value, TensorValue) and value.cls in PLAIN_CLASSES and value.meta is not None
+    return plain and not space.trace.recorder.state.modes.asked
 
 
 def _is_laid_out_as_new(tensor: TensorValue) -> bool:
@@ -98,7 +104,7 @@ def _varying(space: Space, tensor: TensorValue, given: Value) -> list[Value] | N
 
 
 def _known(amount: Value) -> int | None:
-    return amount.host if type(amount) is Constant and type(amount.host) is int else None
+    return amount.host if type(amount) is Constant and amount.cls is int else None
 
 
 def _adds(space: Space, amounts: list[Value]) -> bool:
@@ -129,5 +135,5 @@ def _is_nothing(space: Space, amount: Value) -> bool:
 
 def install() -> None:
     """Register the models."""
-    for function in _PARAMETERS:
+    for function in _PADDING:
         register(function, _padding(function))
