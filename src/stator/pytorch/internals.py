@@ -304,6 +304,9 @@ _FUNCTIONS = {
     "unsafe_view": Name(
         "torch.ops.aten._unsafe_view.default", FUNCTION, "how `reshape` has a copy's sizes", has=("_schema",)
     ),
+    "number_of": Name(
+        "torch.ops.aten._local_scalar_dense.default", FUNCTION, "what takes a number out of a tensor", has=("_schema",)
+    ),
     "assert_async_op": Name("torch.ops.aten._assert_async", FUNCTION, "the same, as an operator", has=("default",)),
     "assert_async_msg": Name("torch.ops.aten._assert_async.msg", FUNCTION, "the same with a message", has=("_schema",)),
     "assert_scalar": Name(

@@ -92,9 +92,7 @@ class _Converter(internals.FakeTensorConverter):
 _prepare = functools.cache(spare_references)
 #: what C++ makes of an operator before it asks a mode, but for inference mode, where torch's rule in Python takes a
 #: number out of the fake tensor
-_TAKEN_APART: dict[Operator, Operator] = {
-    torch.ops.aten.item.default: torch.ops.aten._local_scalar_dense.default,
-}
+_TAKEN_APART: dict[Operator, Operator] = {torch.ops.aten.item.default: internals.number_of}
 
 
 class FakeMode(Mode, internals.FakeTensorMode):
