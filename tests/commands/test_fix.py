@@ -109,7 +109,7 @@ def test_a_trial_finds_what_the_run_has_not_shown(tmp_path: Path) -> None:
 
 NOTHING: dict[str, Any] = {
     **{"code": 0, "results": [], "said": "a\nb\n", "left": {}, "generators": ""},
-    **{"breaks": [["SB0201", "f.py:3", ""]], "recompiles": [], "choices": [], "graphs": 2},
+    **{"breaks": [["SB0201", "f.py:3", ""]], "recompiles": [], "choices": [], "graphs": 2, "seconds": 2.0},
 }
 
 
@@ -126,6 +126,8 @@ NOTHING: dict[str, Any] = {
         ({"breaks": [], "said": "a\nc\n"}, "the script prints something else: 'c' where it was 'b'"),
         ({"breaks": [], "generators": "x"}, "random generators are used otherwise"),
         ({"breaks": [], "left": {"x": ""}}, "the script leaves other values behind"),
+        ({"breaks": [], "seconds": 4.9}, None),
+        ({"breaks": [], "seconds": 6.04}, "the script runs 6.0 s where it ran 2.0, without compiling"),
     ],
 )
 def test_a_patch_holds_if_all_is_the_same_and_more_is_captured(after: dict[str, Any], why: str | None) -> None:

@@ -25,6 +25,9 @@ Found = dict[str, Any]
 
 #: a patch may make the next break reachable: so often the program is looked at again
 _ROUNDS = 8
+#: how much longer a script may run with a patch, in seconds of the processor, and how many times as long
+#: (what a patch imports, torch._dynamo say, takes a second or two)
+_LONGER, _TIMES = 3, 1.5
 _COMPARED = {
     "code": "the script ends otherwise",
     "results": "a compiled function gives something else",
@@ -53,6 +56,9 @@ def refusal(before: Found, after: Found) -> str | None:
     gained = fewer + len(before["recompiles"]) - len(after["recompiles"])
     if min(fewer, gained) < 0 or (not gained and after["graphs"] >= before["graphs"]):
         return "no more is captured"
+    slower = after["seconds"] - before["seconds"]
+    if slower > _LONGER and after["seconds"] > _TIMES * before["seconds"]:
+        return f"the script runs {after['seconds']:.1f} s where it ran {before['seconds']:.1f}, without compiling"
     return None
 
 

@@ -15,7 +15,9 @@ import io
 import json
 import os
 import sys
+import time
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 import stator
@@ -24,7 +26,7 @@ from stator.api.layers import layers
 from stator.commands.common import FINE
 from stator.commands.run import outcome, prepared
 from stator.pytorch.modules.compiled_forward import own
-from stator.report.events import Broke, Called, Listener, listening
+from stator.report.events import Broke, Called, Compiled, Listener, listening
 from stator.report.graphs import differing_choices
 from stator.report.outcome import digest, generators, seed, without_addresses
 from stator.report.stats import RecompileRecord
@@ -41,6 +43,9 @@ class _Watching(Listener):
         self.results: list[str] = []
         self.choices: list[str] = []
         self.graphs = 0
+        #: seconds of the processor that tracing and the backend have taken; and when those that are at work began
+        self.compiling = 0.0
+        self._begun: list[float] = []
         self._lines = {(file, line) for file, numbers in lines.items() for line in numbers}
         self._depth = 0
         self._classes = set[type]()
@@ -50,6 +55,13 @@ class _Watching(Listener):
 
     def recompiled(self, record: RecompileRecord) -> None:
         self.recompiles.append(("SB0601", record.definition, record.reason))
+
+    def begun(self, code: CodeType) -> None:
+        self._begun.append(time.process_time())
+
+    def compiled(self, event: Compiled) -> None:
+        since = self._begun.pop()
+        self.compiling += 0 if self._begun else time.process_time() - since
 
     def called(self, event: Called) -> None:
         self.graphs += 1
@@ -107,8 +119,10 @@ def _main() -> int:
     torch.unroute()
     torch.route(watching.compile)
     seed()
+    started = time.process_time()
     with listening(watching), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         code = outcome(options, left)
+    seconds = time.process_time() - started - watching.compiling
     names = {name: value for name, value in left.items() if not name.startswith("__")}
     found = {
         "code": code,
@@ -120,6 +134,7 @@ def _main() -> int:
         "said": without_addresses(said.getvalue()),
         "left": {name: digest(value) for name, value in names.items()},
         "generators": generators(),
+        "seconds": seconds,
     }
     with open(report, "w", encoding="utf-8") as file:
         json.dump(found, file)

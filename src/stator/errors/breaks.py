@@ -297,7 +297,7 @@ class DataDependentBranch(Break):
     code = "SB0201"
     title = "branch on the value of a tensor"
     template = "{what} depends on the value of a tensor{why}"
-    hint = "use torch.where or a mask, or decide before the compiled function"
+    hint = "use torch.where or a mask, or return the value and decide outside of the compiled function"
     what: str = "a branch"
     why: str = ""
 

@@ -127,6 +127,12 @@ def _size_change(name: str, was: tuple[Dim, ...], now: tuple[int, ...], within: 
     dims = [dim for dim, size in enumerate(was) if size not in (None, now[dim])]
     changes = [f"size {dim} of {quoted(name)} was {was[dim]}, is {now[dim]}" for dim in dims]
     given = dims[0] if len(dims) == 1 else dims
+    if all(was[dim] in (0, 1) or now[dim] in (0, 1) for dim in dims):
+        return (
+            "; ".join(changes),
+            "a size of 0 or 1 has a graph of its own: operations treat it otherwise",
+            *shapes,
+        )
     what = "compiling with dynamic=True"
     if is_expression(name) and not within:
         what = f"stator.mark_dynamic({name}, {given}) before the first call"

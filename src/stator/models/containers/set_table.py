@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from stator import errors
 from stator._core import fill_table, set_finger, set_layout, set_table
+from stator.guards.base import show
 from stator.guards.guard import Equals, Length
 from stator.guards.interned import Interned
 from stator.guards.source import CallSource, ItemSource, Source
@@ -175,7 +176,7 @@ class SetTable:
         test = Holds(key)
         found = test(self.host)
         if not self._fixed():
-            space.trace.guard(Equals(CallSource(test, self.source, f"has_{type(key).__name__}"), found))
+            space.trace.guard(Equals(CallSource(test, self.source, f"{show(key)} in {{}}"), found))
         return found
 
     def _is_plain(self) -> bool:

@@ -59,4 +59,4 @@ def _from_before(recorder: Recorder) -> str:
 
 def name_of(value: TracedTensor) -> str:
     """How the program calls an existing tensor."""
-    return "a tensor" if value.source is None else value.source.expr()
+    return "a tensor" if value.source is None else value.recorder.trace.root.names.of(value.source)

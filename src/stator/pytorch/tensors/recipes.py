@@ -37,6 +37,9 @@ __all__ = ["Place", "Recipe", "Search", "known_elements"]
 
 #: characters of the text that a value is shown as
 _MOST_TEXT = 500
+#: what stands between the operands of a method
+_COMPARING = frozenset(COMPARISONS.values())
+_SIGNS = {**COMPARISONS, "__add__": "+", "__sub__": "-", "__mul__": "*", "__truediv__": "/", "__mod__": "%"}
 #: packages whose functions are called
 _PURE = ("torch", "stator", "_operator")
 #: what is in the names of functions that show more of memory than a tensor has in it
@@ -268,9 +271,10 @@ class Search:
 
 def _call_text(function: Any, args: Any) -> str:
     """A call as the program might write it."""
-    sign = COMPARISONS.get(f"__{getattr(function, '__name__', '').strip('_')}__")
+    sign = _SIGNS.get(f"__{getattr(function, '__name__', '').strip('_')}__")
     if sign is not None and len(args) == 2:
-        return f"{args[0]!r} {sign} {args[1]!r}"
+        left, right = (f"({arg!r})" if " " in repr(arg) and sign not in _COMPARING else repr(arg) for arg in args)
+        return f"{left} {sign} {right}"
     return f"{describe_callable(function)}({', '.join(map(repr, args))})"
 
 
