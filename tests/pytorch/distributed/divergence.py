@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import tempfile
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,14 @@ def line_of(program: Program) -> int:
     lines, first = inspect.getsourcelines(program)
     (found,) = (first + number for number, line in enumerate(lines) if "# here" in line)
     return found
+
+
+#: when this rank came to where its collectives differ from the other's
+arrived: list[float] = []
+
+
+def arrive() -> None:
+    arrived.append(time.monotonic())
 
 
 # -- harmful ----------------------------------------------------------------------------------------------------------
@@ -152,6 +161,7 @@ def in_a_recompile(rank: int) -> Any:
         return y
 
     step(rows(), 0)
+    arrive()
     return step(rows(), rank)
 
 
@@ -164,6 +174,7 @@ def eager_meets_graph(rank: int) -> Any:
     if rank == 0:
         return compiled(step)(rows())
     compiled(lambda x: x + 2)(rows())
+    arrive()
     return dist.broadcast(rows(), 0)
 
 
@@ -178,13 +189,34 @@ def ends_early(rank: int) -> Any:
         step(rows())
     else:
         compiled(lambda x: x + 2)(rows())
+        arrive()
+
+
+def in_a_function(rank: int) -> Any:
+    class Reduced(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = x.clone()
+            dist.all_reduce(y)  # here
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            return gradient
+
+    @compiled
+    def step(x: Any, sync: bool) -> Any:
+        y = x * 2
+        return Reduced.apply(y) if sync else y
+
+    return step(rows().requires_grad_(), rank == 0)
 
 
 HARMFUL: dict[str, Program] = {
     f.__name__: f
     for f in (
         *(branch_on_rank, branch_on_data, other_size, missing_layer, flag, order_of_a_dict, other_reduction),
-        *(other_dtype, in_a_recompile, eager_meets_graph, ends_early, other_collective),
+        *(other_dtype, in_a_recompile, eager_meets_graph, ends_early, other_collective, in_a_function),
     )
 }
 

@@ -96,6 +96,54 @@ def between(x: Any) -> Any:
     return (a + z.sin()).sum()
 
 
+class Reduced(torch.autograd.Function):
+    """What is sent in a forward pass, as libraries for tensor parallelism write it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        y = x.clone()
+        dist.all_reduce(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return gradient
+
+
+class Copied(torch.autograd.Function):
+    """What is sent in a backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        made = gradient.clone()
+        dist.all_reduce(made)
+        return made
+
+
+def functions(x: Any) -> Any:
+    """The first is sent twice, the second is behind all that is saved."""
+    y = (Reduced.apply((x @ WEIGHTS[0]).sin()) @ WEIGHTS[1]).sin()
+    return y + Reduced.apply(Copied.apply(y).cos() @ WEIGHTS[1])
+
+
+def what_is_saved_at_its_end(x: Any) -> Any:
+    """The graph cannot be cut before what is sent: it writes to what was made before."""
+    y = (x @ WEIGHTS[0]).sin() @ WEIGHTS[1]
+    z = y.detach() * 1
+    y = y.sin()
+    dist.all_reduce(z)
+    return y + z
+
+
+def nested_at_its_end(x: Any) -> Any:
+    """The checkpoint around it counts nothing of what the one inside saves."""
+    return checkpoint(functional_one, x.sin(), use_reentrant=False) + 1
+
+
 def _twice(function: Function, **options: Any) -> Function:
     options = {"use_reentrant": False} | options
 
@@ -143,10 +191,18 @@ PROGRAMS: dict[str, tuple[Callable[[], Function], int, int | None]] = {
     "drawing": (lambda: _twice(drawing), 0, 0),
     "drawing_last": (lambda: _twice(drawing_last), 0, 2),
     "between": (lambda: between, 0, 0),
+    "functions": (lambda: _twice(functions), 0, 0),
     "reentrant": (lambda: _twice(in_place, use_reentrant=True), 2, 2),
     "step": (lambda: _step, 0, 0),
     "tensor_parallel": (lambda: _parallel(PLAN), 0, 0),
     "sequence_parallel": (lambda: _parallel(SEQUENCE_PLAN), 0, None),
+}
+
+
+#: functions that are compiled for themselves, in checkpoints of ordinary Python
+COMPILED: dict[str, Function] = {
+    f.__name__: f
+    for f in (in_place, functional_one, at_its_end, what_is_saved_at_its_end, functions, nested, nested_at_its_end)
 }
 
 
@@ -181,3 +237,15 @@ def sent_again(name: str, backend: str, alone: bool) -> None:
         assert bool(found) == bool(allowed)
     for one, other in zip(made, expected, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def sent_again_around(name: str, backend: str, alone: bool) -> None:
+    """The same, where the checkpoints are around what is compiled."""
+    function = COMPILED[name]
+    expected = _run(_twice(function), False)
+    for options in ({}, {"early_stop": False}):
+        stator.reset()
+        plain = alone and dist.get_rank() == 0
+        compiled = function if plain else stator.compile(function, backend=backend, fullgraph=True)
+        for one, other in zip(_run(_twice(compiled, **options), False), expected, strict=True):
+            torch.testing.assert_close(one, other)

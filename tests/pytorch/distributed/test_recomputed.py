@@ -3,7 +3,7 @@
 import pytest
 
 from tests.pytorch.distributed.ranks import Ranks
-from tests.pytorch.distributed.recomputed import PROGRAMS
+from tests.pytorch.distributed.recomputed import COMPILED, PROGRAMS
 
 
 @pytest.mark.parametrize("alone", [True, False], ids=["alone", "together"])
@@ -13,5 +13,12 @@ def test_the_same_is_sent_again(ranks: Ranks, name: str, backend: str, alone: bo
     ranks.check("sent_again", name, backend, alone)
 
 
+@pytest.mark.parametrize(("backend", "alone"), [("eager", True), ("aot_eager", True), ("aot_eager", False)])
+@pytest.mark.parametrize("name", COMPILED)
+def test_the_same_is_sent_again_in_a_checkpoint_around(ranks: Ranks, name: str, backend: str, alone: bool) -> None:
+    ranks.check("sent_again_around", name, backend, alone)
+
+
 def test_inductor_sends_the_same(ranks: Ranks) -> None:
     ranks.check("sent_again", "in_place", "inductor", True)
+    ranks.check("sent_again_around", "functions", "inductor", True)

@@ -17,6 +17,7 @@ import torch
 
 from stator.guards.guard import GlobalState
 from stator.pytorch import internals
+from stator.pytorch.distributed.operators import in_a_group
 
 if TYPE_CHECKING:
     import torch.fx
@@ -54,7 +55,7 @@ def buckets_of(recorder: Recorder) -> Buckets | None:
 def _may_communicate(recorder: Recorder) -> bool:
     if recorder.keeps_order or not recorder.trace.config.optimize_ddp or not recorder.state.entry[0]:
         return False  # each operation has its own backward pass; nobody wants it; there is none
-    return torch.distributed.is_available() and torch.distributed.is_initialized()
+    return in_a_group()
 
 
 def _active() -> Buckets | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from stator.pytorch.autograd.sent_again import Checkpoints
 from stator.pytorch.backend_call.pieces import may_be_cut
 from stator.pytorch.graph.memory import memory_guard, must_run_in_order
+from stator.pytorch.state import saved_hooks
 
 if TYPE_CHECKING:
     import torch.fx
@@ -21,9 +22,11 @@ def runs_in_order(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Tra
     """Whether no backend can take the graph whole, nor in the pieces that it must be cut into."""
     if must_run_in_order(recorder, inputs) or not _lie_apart(recorder, inputs) or not may_be_cut(recorder, gm):
         return True
-    # Of a backward pass that is in the graph itself, a backend computes nothing again.
-    sent_again = recorder.traces_backward and recorder.trace.extension(Checkpoints)
-    return bool(sent_again and recorder.tracked.engine.backward_steps)
+    if not (recorder.traces_backward and recorder.trace.extension(Checkpoints)):
+        return False
+    # Of a backward pass that is in the graph itself, a backend computes nothing again; a checkpoint around the graph
+    # counts nothing of what is saved in those that the graph has.
+    return bool(recorder.tracked.engine.backward_steps) or saved_hooks.are_counted(recorder.trace)
 
 
 def _lie_apart(recorder: Recorder, inputs: list[TracedValue]) -> bool:

@@ -12,6 +12,7 @@ import torch.fx
 
 from stator.pytorch.backend_call.buckets import bounds, buckets_of
 from stator.pytorch.backend_call.cuts import Cuts
+from stator.pytorch.distributed.sending import sent_once
 from stator.pytorch.graph.graph_module import outlined
 from stator.pytorch.state import saved_on_cpu
 
@@ -45,18 +46,25 @@ class Piece:
 
 
 def may_be_cut(recorder: Recorder, gm: torch.fx.GraphModule) -> bool:
-    """Whether the graph can be cut wherever it calls what must stand between pieces (see `saved_on_cpu`)."""
+    """Whether the graph can be cut wherever it must: at what stands between pieces, and before what is sent once."""
     nodes = _calls_of(gm)
-    between = _between(nodes)
-    return not between or all(map(Cuts(recorder, nodes), between))
+    between, behind = _between(nodes), sent_once(recorder, nodes)
+    if not between and not behind:
+        return True
+    allowed = Cuts(recorder, nodes)
+    return all(map(allowed, between)) and (not behind or any(map(allowed, behind)))
 
 
 def pieces_of(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue]) -> list[Piece | torch.fx.Node]:
     """The pieces in which the graph is handed over, and calls between them; none: it is handed over whole."""
     buckets = buckets_of(recorder)
     nodes = _calls_of(gm)
-    between = _between(nodes)
-    cuts = bounds(buckets, nodes, inputs, Cuts(recorder, nodes)) if buckets else []
+    between, behind = _between(nodes), sent_once(recorder, nodes)
+    cuts: list[int] = []
+    if buckets or behind:
+        allowed = Cuts(recorder, nodes)
+        cuts += bounds(buckets, nodes, inputs, allowed) if buckets else []
+        cuts += itertools.islice(filter(allowed, behind), 1)
     begins = sorted({0, *cuts, *between, *(at + 1 for at in between), len(nodes)})
     parts = [nodes[begin:end] for begin, end in itertools.pairwise(begins)]
     if len(parts) < 2:
@@ -69,7 +77,7 @@ def _calls_of(gm: torch.fx.GraphModule) -> list[torch.fx.Node]:
 
 
 def _between(nodes: list[torch.fx.Node]) -> list[int]:
-    """The positions of the calls that stand between pieces."""
+    """The positions of the calls that stand between pieces (see `saved_on_cpu`)."""
     return [at for at, node in enumerate(nodes) if saved_on_cpu.is_boundary(node)]
 
 

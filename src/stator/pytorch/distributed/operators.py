@@ -17,11 +17,11 @@ from stator.pytorch import internals
 from stator.pytorch.own_operators import define
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from stator.pytorch.types import Host, Operator
 
-__all__ = ["MESSAGES", "communicates", "is_message", "operator"]
+__all__ = ["MESSAGES", "calls_in", "communicates", "in_a_group", "is_message", "operator"]
 
 _NAMESPACE = "stator_c10d"
 #: of operators that communicate, torch's and these
@@ -142,6 +142,27 @@ def communicates(function: Host) -> bool:
     """Whether it is an operator of a collective that others of the group perform too."""
     namespace, _, rest = str(function).partition(".")
     return namespace in _NAMESPACES and not rest.startswith("wait") and not is_message(function)
+
+
+def in_a_group() -> bool:
+    """Whether this process can communicate with others at all."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+def calls_in(nodes: Iterable[torch.fx.Node], attribute_of: Callable[[str], Any]) -> Iterator[torch.fx.Node]:
+    """The calls that are made when these nodes run: of graphs that are handed to operators too, and of Functions.
+
+    Args:
+        attribute_of: gives the modules and graphs that the nodes refer to.
+    """
+    for node in nodes:
+        if node.op in ("get_attr", "call_module"):
+            inner = attribute_of(str(node.target))
+            inner = getattr(inner, "forward_graph", inner)  # what a Function does in the backward pass is done once
+            if isinstance(inner, torch.fx.GraphModule):
+                yield from calls_in(inner.graph.nodes, functools.partial(getattr, inner))
+        elif node.op in ("call_function", "call_method"):
+            yield node
 
 
 @functools.cache

@@ -3,6 +3,9 @@
 A backend that traces the backward pass computes again what it needs there, when it needs it. In eager execution all
 that was sent before the last tensor that is saved is sent again, in the order of the program. The two are the same if
 nothing after that is computed again, and each collective is computed of the one before it.
+
+A checkpoint around the graph runs all of it again, up to where the last tensor is saved. What a backend makes of a
+graph saves all at its end. So it is cut behind what is saved last, if it communicates after that.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.autograd.sent_again import is_boundary
-from stator.pytorch.distributed.operators import communicates
+from stator.pytorch.distributed.operators import calls_in, communicates, in_a_group
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.nesting import is_sequence
 from stator.pytorch.state import saved_hooks
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["computed_again", "is_sent_again", "results_in"]
+__all__ = ["computed_again", "is_sent_again", "results_in", "sent_once"]
 
 
 def is_sent_again(recorder: Recorder, nodes: list[torch.fx.Node]) -> bool:
@@ -72,9 +75,29 @@ def computed_again(
     return nodes, ""
 
 
+def sent_once(recorder: Recorder, nodes: list[torch.fx.Node]) -> range:
+    """Where a graph is to be cut, because a checkpoint around it does not run again what is sent behind; any will do.
+
+    These are the positions between what is saved last and what is sent next, if there is anything of both.
+    """
+    if not recorder.traces_backward or not recorder.state.entry[0] or not in_a_group():
+        return range(0)
+    sending = [position for position, node in enumerate(nodes) if _sends(recorder, node)]
+    last = _last_saving(recorder, nodes)[0] if sending else -1
+    behind = [position for position in sending if position > last]
+    if last < 0 or not behind or not saved_hooks.are_counted(recorder.trace):
+        return range(0)
+    return range(last + 1, behind[0] + 1)
+
+
 def _may_send(recorder: Recorder, node: torch.fx.Node) -> bool:
     """Whether a node communicates, or operates on a tensor of a class that may (a DTensor)."""
-    return communicates(node.target) or any(_is_wrapper(recorder, used) for used in (node, *node.all_input_nodes))
+    return _sends(recorder, node) or any(_is_wrapper(recorder, used) for used in (node, *node.all_input_nodes))
+
+
+def _sends(recorder: Recorder, node: torch.fx.Node) -> bool:
+    """Whether a node communicates, or has to do with a graph that does."""
+    return any(communicates(call.target) for call in calls_in([node], recorder.nodes.attributes.__getitem__))
 
 
 def _is_wrapper(recorder: Recorder, node: torch.fx.Node) -> bool:
@@ -145,7 +168,7 @@ def _sends_in_order(
         saved: what that saves (see `_last_saving`).
         results: those of the function, which are kept.
     """
-    sending = [position for position, node in enumerate(nodes) if communicates(node.target)]
+    sending = [position for position, node in enumerate(nodes) if _sends(recorder, node)]
     for first, second in itertools.pairwise(sending):
         if not _computed_of(recorder, nodes, first)(nodes[second]):
             return False

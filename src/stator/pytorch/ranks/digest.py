@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -13,7 +14,7 @@ import torch.fx
 
 from stator.bytecode.continuation import original_of, unvaried
 from stator.guards.guard import CodeIs
-from stator.pytorch.distributed.operators import communicates
+from stator.pytorch.distributed.operators import calls_in, communicates
 from stator.report.graphs import frames_of
 
 if TYPE_CHECKING:
@@ -158,14 +159,8 @@ def _at(guard: Guard) -> str:
 
 
 def _nodes(gm: torch.fx.GraphModule) -> Iterator[torch.fx.Node]:
-    """The calls in a graph, and in those that it hands to operators."""
-    for node in gm.graph.nodes:
-        if node.op == "get_attr":
-            inner = getattr(gm, node.target, None)
-            if isinstance(inner, torch.fx.GraphModule):
-                yield from _nodes(inner)
-        elif node.op in ("call_function", "call_method"):
-            yield node
+    """The calls in a graph, and in those that it calls."""
+    return calls_in(gm.graph.nodes, functools.partial(getattr, gm))
 
 
 def _collective(node: torch.fx.Node) -> Collective:

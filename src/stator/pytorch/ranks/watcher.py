@@ -26,8 +26,8 @@ __all__ = ["Watcher"]
 
 _EVERY = 0.25
 #: seconds that the program has to leave a collective that the others will not come to
-_LEAVES = 1.0
-_TRIES = 60
+_LEAVES = 0.5
+_TRIES = 120
 #: seconds that an answer of the store may take when the session ends
 _ENDS = 5.0
 _EAGER = ("distributed_c10d.py", "_functional_collectives.py")

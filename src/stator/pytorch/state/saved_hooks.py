@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["SavedHooks", "active", "checkpoint_at_work", "install", "see_other_tensors", "suspend"]
+__all__ = ["SavedHooks", "active", "are_counted", "checkpoint_at_work", "install", "see_other_tensors", "suspend"]
 
-#: where the hook of a checkpoint comes from
+#: where the hooks of a checkpoint come from: that of its first pass, and of the second
 _OF_CHECKPOINTS = "torch.utils.checkpoint", "_checkpoint_hook.__init__.<locals>.pack_hook"
+_OF_SECOND_PASSES = "torch.utils.checkpoint", "_recomputation_hook.__init__.<locals>.pack_hook"
 
 
 class SavedHooks:
@@ -113,6 +114,21 @@ def see_other_tensors(trace: Trace) -> bool:
     text = f"hooks on saved tensors: {now}"
     trace.guard(GlobalState(may_change_what_is_saved if now else _may_not_change, text))
     return now
+
+
+def are_counted(trace: Trace) -> bool:
+    """Whether a checkpoint counts what the graph saves, or runs it again until it has found all of that; guarded."""
+    now = _counts()
+    trace.guard(GlobalState(_counts if now else _counts_not, f"a checkpoint counts what is saved: {now}"))
+    return now
+
+
+def _counts() -> bool:
+    return _place_of_hook() in (_OF_CHECKPOINTS, _OF_SECOND_PASSES)
+
+
+def _counts_not() -> bool:
+    return not _counts()
 
 
 def _may_not_change() -> bool:
