@@ -565,6 +565,7 @@ LATER = {
     ),
     "InvalidBackend": Name("torch._dynamo.exc.InvalidBackend", CLASS, "backends of torch's own"),
     "aot_eager": Name("torch._dynamo.backends.debugging.aot_eager", FUNCTION, "the backend `aot_eager`", takes=2),
+    "aot_config": Name("torch._functorch.config", MODULE, "AOTAutograd's options", has=("cse",)),
     "compile_fx": Name(
         "torch._inductor.compile_fx.compile_fx", FUNCTION, "the backend `inductor`", takes=2, words=("config_patches",)
     ),

@@ -11,6 +11,7 @@ from stator.pytorch.autograd.sent_again import Checkpoints
 from stator.pytorch.backend_call.alike import Alike
 from stator.pytorch.backend_call.contract import Inputs, in_context
 from stator.pytorch.backend_call.pieces import compiled_in_pieces, pieces_of
+from stator.pytorch.distributed.sending import sending_each
 from stator.pytorch.graph.graph_module import sources_go_with
 from stator.pytorch.shapes.assertions import insert_asserts
 from stator.pytorch.subclasses.lost_views import without_lost_views
@@ -64,7 +65,7 @@ def _compiled(
     contexts: list[Context] = []
 
     def compiled(part: torch.fx.GraphModule, given: Inputs) -> Function:
-        with sources_go_with(gm), in_context(recorder, part, given) as context:
+        with sources_go_with(gm), sending_each(recorder, gm), in_context(recorder, part, given) as context:
             contexts.append(context)
             made: Function = backend(part, [example_of(value, context) for _, value in given])
             return made

@@ -1,4 +1,4 @@
-"""What the function of a checkpoint sends, and whether a backend sends it again as eager execution does.
+"""Whether a backend sends what eager execution does: each of equal collectives, and in a checkpoint all again.
 
 A backend that traces the backward pass computes again what it needs there, when it needs it. In eager execution all
 that was sent before the last tensor that is saved is sent again, in the order of the program. The two are the same if
@@ -11,6 +11,7 @@ graph saves all at its end. So it is cut behind what is saved last, if it commun
 from __future__ import annotations
 
 import itertools
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,6 +29,7 @@ from stator.space.value import NotKnown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
 
     import torch.fx
 
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["computed_again", "is_sent_again", "results_in", "sent_once"]
+__all__ = ["computed_again", "is_sent_again", "results_in", "sending_each", "sent_once"]
 
 
 def is_sent_again(recorder: Recorder, nodes: list[torch.fx.Node]) -> bool:
@@ -73,6 +75,16 @@ def computed_again(
     if recorder.traces_backward and not (stops and _sends_in_order(recorder, nodes, saved, results)):
         return [], "and a backend would do it again in another order"
     return nodes, ""
+
+
+def sending_each(recorder: Recorder, gm: torch.fx.GraphModule) -> AbstractContextManager[object]:
+    """In which AOTAutograd leaves equal collectives of one tensor apart: a rank that runs ordinary Python sends each.
+
+    It finds them among all operations that are equal, and merges all or none.
+    """
+    if in_a_group() and any(_may_send(recorder, node) for node in gm.graph.nodes):
+        return internals.aot_config.patch(cse=False)
+    return nullcontext()
 
 
 def sent_once(recorder: Recorder, nodes: list[torch.fx.Node]) -> range:
