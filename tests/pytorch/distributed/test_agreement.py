@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 import torch.distributed as dist
 
+from benchmarks.rank_traffic import Counting
 from stator.pytorch.ranks.board import Board
+from stator.pytorch.ranks.digest import Collective
+from stator.pytorch.ranks.inquiry import Inquiry
 from stator.pytorch.ranks.session import Session
 from stator.pytorch.ranks.watcher import Watcher
 from tests.pytorch.distributed.divergence import HARMFUL, HARMLESS
@@ -41,6 +44,19 @@ def test_no_thread_is_in_the_store_when_a_session_has_ended() -> None:
     assert inside.wait(10)
     watcher.stop()
     assert not watcher.is_alive()
+
+
+def test_a_rank_that_asks_for_many_needs_few_round_trips(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of a thousand may ask where the others are."""
+    monkeypatch.setattr("stator.pytorch.ranks.inquiry._members", lambda group: [*range(1024)])
+    store = Counting()
+    state = {"news": 0, "host": "", "pid": 1, "over": False, "waits": ["0", 0], "numbers": {"0": 0}, "doing": None}
+    for rank in range(1023):  # one has compiled nothing so far
+        Board(store).write(f"state {rank}", state)
+    store.trips = 0
+    inquiry = Inquiry(Board(store), 0, Collective("all_reduce", "0", "sum", 3, False, "step.py:3"), {"0": 0})
+    assert inquiry.ask() is None and inquiry.missing == [1023]
+    assert store.trips < 40
 
 
 class Ending:

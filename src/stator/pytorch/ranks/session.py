@@ -45,8 +45,10 @@ __all__ = ["Session", "begin", "current", "finish", "known", "leave"]
 
 #: seconds that a graph without collectives waits for ranks that compile nothing
 _MOMENT = 2.0
-#: seconds after which a rank that waits asks where the others are
+#: seconds after which the first rank that waits asks where the others are
 _PATIENCE = 0.3
+#: how many times as long a rank that comes later waits, and between its questions, at most
+_LATER = 16
 #: seconds that a rank which has ended waits for the others to end, so that what they find is its error too
 _END = 5.0
 
@@ -99,23 +101,24 @@ class Session:
     def _agree(self, digest: Digest) -> None:
         """Post what the frame does next in each group, and wait for the others."""
         numbers = self.numbers()
-        for group, number in numbers.items():
-            self._post(digest, group, number)
+        orders = {group: self._post(digest, group, number) for group, number in numbers.items()}
         first = digest.collectives[0] if digest.collectives else None
         if first is not None and first.group in numbers:
             self.watcher.waits = (first.group, numbers[first.group])
-            self._wait(Inquiry(self.board, self.rank, first, numbers))
+            self._wait(Inquiry(self.board, self.rank, first, numbers), orders[first.group])
         elif digest.ends:
             self._wait_a_moment(_key("frame", self.name, numbers[self.name], digest))
 
-    def _post(self, digest: Digest, group: str, number: int) -> None:
+    def _post(self, digest: Digest, group: str, number: int) -> int:
+        """Post what comes next in a group, if there is anything; how many have come to that place."""
         mine = tuple(each for each in digest.collectives if each.group == group)
         if mine or digest.ends:
             self._compare("frame", group, number, Post(self.rank, mine, digest.ends), digest)
             self.board.count(_key("frame", group, number, digest), 1)
-        if mine:
-            self._compare("next", group, number, Post(self.rank, mine, False), digest)
-            self.board.count(_key("next", group, number, digest), 1)
+        if not mine:
+            return 0
+        self._compare("next", group, number, Post(self.rank, mine, False), digest)
+        return self.board.count(_key("next", group, number, digest), 1)
 
     def _compare(self, kind: str, group: str, number: int, post: Post, digest: Digest) -> None:
         """Write a post, or compare it with the one that stands there; then the same with what one has more."""
@@ -155,19 +158,25 @@ class Session:
 
     # -- waiting ----------------------------------------------------------------------------------------------------
 
-    def _wait(self, inquiry: Inquiry) -> None:
-        """Until all members of the group have come to the place."""
-        end, ask = time.monotonic() + self.board.patience, time.monotonic() + _PATIENCE
+    def _wait(self, inquiry: Inquiry, order: int) -> None:
+        """Until all members of the group have come to the place.
+
+        The first to come asks most often where the others are, and what it finds holds for all who wait: so that not
+        each of many ranks asks for each other.
+        """
+        patience = _PATIENCE * min(order, _LATER)
+        end, ask = time.monotonic() + self.board.patience, time.monotonic() + patience
         pause = 0.001
         while self.board.count(inquiry.key) < len(inquiry.members):
             self.raise_known()
             now = time.monotonic()
             if now > ask:
-                ask = now + 2 * _PATIENCE
+                ask = now + 2 * patience
                 finding = inquiry.ask()
                 if finding is not None:
                     self.fail(*finding)
                 if not inquiry.missing:
+                    self.board.count(inquiry.key, len(inquiry.members))  # for those who wait with this one
                     return
             if now > end:
                 text = f"waited {self.board.patience:.0f} seconds for rank {min(inquiry.missing)}: it has not come to"
