@@ -132,12 +132,14 @@ def _last_saving(recorder: Recorder, nodes: list[torch.fx.Node]) -> tuple[int, s
 
 def _saved(recorder: Recorder, operation: Operation) -> set[int]:
     """Which tensors an operation saves; all that it may be if that is not known."""
+    if not any(getattr(value, "requires_grad", False) for value in operation.operands):
+        return set()
     kept: list[torch.Tensor] = []
     own = torch.autograd.graph.saved_tensors_hooks(kept.append, lambda nothing: nothing)
     executor = recorder.fakes.executor
     waited = saved_hooks.suspend(False)
     try:
-        with internals.disable_current_modes(), torch.enable_grad():
+        with internals.disable_current_modes(), torch.enable_grad(), _making_no_numbers(recorder):
             with executor.mode:
                 operands = [_stand_in(recorder, value) for value in operation.operands]
             with own:
@@ -150,6 +152,12 @@ def _saved(recorder: Recorder, operation: Operation) -> set[int]:
     found = {at for at, given in enumerate(operands) if isinstance(given, torch.Tensor) and _memory(given) in memories}
     known = {_memory(given) for given in operands if isinstance(given, torch.Tensor)}
     return found | ({-1} if memories - known else set())
+
+
+def _making_no_numbers(recorder: Recorder) -> AbstractContextManager[object]:
+    """In which an operation may run again: the trace has the numbers that it makes, and expects no others."""
+    shapes = recorder.shapes
+    return shapes.env.ignore_fresh_unbacked_symbols() if shapes.begun else nullcontext()
 
 
 def _stand_in(recorder: Recorder, value: Host) -> Any:
