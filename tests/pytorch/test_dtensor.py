@@ -361,3 +361,99 @@ def test_handlers_that_the_program_sets_are_called(mesh: Any, backend: str, monk
         assert len(calls) >= 1 or backend != "eager"
         torch.testing.assert_close(found, whole(f(x, target)))
     assert any("has been changed by the program" in record.reason for record in stator.stats().breaks)
+
+
+def replicated_inside(x: Any, target: Any) -> Any:
+    with implicit_replication():
+        y = x * torch.ones(6)
+    return y.sin()
+
+
+def replicated_and_differentiated(x: Any, target: Any) -> Any:
+    with implicit_replication():
+        loss = (x * torch.arange(6.0)).sin().sum()
+        loss.backward()
+    return loss.detach()
+
+
+def loss_inside(x: Any, target: Any) -> Any:
+    y = x * 2
+    with loss_parallel():
+        loss = nn.functional.cross_entropy(y, target)
+    return loss * 2
+
+
+def differentiated_inside(x: Any, target: Any) -> Any:
+    y = x * 2
+    with loss_parallel():
+        loss = nn.functional.cross_entropy(y, target)
+        loss.backward()
+    return loss.detach()
+
+
+def in_both(x: Any, target: Any) -> Any:
+    with loss_parallel(), implicit_replication():
+        loss = nn.functional.cross_entropy(x * torch.ones(6), target)
+        loss.backward()
+    return loss.detach() + 1
+
+
+INSIDE = (replicated_inside, replicated_and_differentiated, loss_inside, differentiated_inside, in_both)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("program", INSIDE)
+def test_contexts_that_are_entered_inside_are_part_of_the_graph(mesh: Any, program: Any, backend: str) -> None:
+    """Also where the caller asks for gradients in such a context, or for none."""
+    compiled = stator.compile(program, backend=backend, fullgraph=True)
+    for n in (4, 4, 5, 6):
+        for ask in (False, True):
+            found = []
+            for function in (program, compiled):
+                torch.manual_seed(n)
+                x = distribute_tensor(torch.randn(n, 6), mesh, [Shard(1)]).requires_grad_()
+                made = function(x, torch.arange(n))
+                if ask and made.requires_grad:
+                    with loss_parallel(), implicit_replication():
+                        made.sum().backward()
+                found.append((whole(made).detach(), None if x.grad is None else whole(x.grad)))
+                assert not DTensor._op_dispatcher._allow_implicit_replication
+                assert not losses.customized_loss_ops.keys() & DTensor._op_dispatcher._custom_op_handlers.keys()
+            torch.testing.assert_close(*found)
+    assert stator.stats().graphs <= 3
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_break_inside_of_such_a_context(mesh: Any, backend: str) -> None:
+    def f(x: Any, target: Any) -> Any:
+        with loss_parallel(), implicit_replication():
+            y = x * torch.ones(6)
+            stator.graph_break()
+            loss = nn.functional.cross_entropy(y, target)
+            loss.backward()
+        return loss.detach()
+
+    compiled = stator.compile(f, backend=backend)
+    for n in (4, 5, 6):
+        found = []
+        for function in (f, compiled):
+            torch.manual_seed(n)
+            x = distribute_tensor(torch.randn(n, 6), mesh, [Shard(1)]).requires_grad_()
+            found.append((whole(function(x, torch.arange(n))), whole(x.grad)))
+            assert not DTensor._op_dispatcher._allow_implicit_replication
+            assert not losses.customized_loss_ops.keys() & DTensor._op_dispatcher._custom_op_handlers.keys()
+        torch.testing.assert_close(*found)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_such_a_context_ends_where_an_error_leaves_it(mesh: Any, backend: str) -> None:
+    def f(x: Any, y: Any) -> Any:
+        with implicit_replication():
+            return (x * torch.ones(6)) @ y
+
+    compiled = stator.compile(f, backend=backend)
+    for n in (4, 5):
+        x = distribute_tensor(torch.randn(n, 6), mesh, [Shard(1)])
+        for rows in (6, 7):
+            assert_same(outcome(compiled, x, torch.ones(rows, 2)), outcome(f, x, torch.ones(rows, 2)), str(rows))
+            assert not DTensor._op_dispatcher._allow_implicit_replication

@@ -472,6 +472,15 @@ LATER = {
         "what handles operations on distributed tensors",
         has=("_custom_op_handlers", "_allow_implicit_replication"),
     ),
+    **{
+        f"{what}_parallel_losses": Name(
+            f"torch.distributed.tensor.parallel.loss._{what}_custom_loss_ops",
+            FUNCTION,
+            "what `loss_parallel` does is done in a graph",
+            public="torch.distributed.tensor.parallel.loss_parallel",
+        )
+        for what in ("enable", "disable")
+    },
     "c10d": Name(
         "torch._C._distributed_c10d",
         MODULE,
@@ -744,6 +753,14 @@ def tensor_handlers(dispatcher: Any) -> dict[Any, Any]:
 def replicates_implicitly(dispatcher: Any) -> bool:
     """Whether plain tensors may be operands beside distributed ones."""
     return bool(dispatcher._allow_implicit_replication)
+
+
+def loss_handlers() -> dict[Any, Any]:
+    """The functions that `loss_parallel` puts into that table; none as long as nobody has imported it."""
+    found: dict[Any, Any] = getattr(
+        sys.modules.get("torch.distributed.tensor.parallel.loss"), "customized_loss_ops", {}
+    )
+    return found
 
 
 def compile_lock() -> Any:

@@ -16,6 +16,7 @@ __all__ = ["install"]
 #: file → what it is about, if not for which it is not imported (see `stator.space.rare`)
 _RARE = {
     "distributed.new_tensors": "torch.distributed.tensor.DTensor",
+    "distributed.parallel_losses": "torch.distributed.tensor.parallel.loss",
     "distributed.placements": "torch.distributed.tensor.placement_types",
     "modules.fx_graphs": "torch._C._NodeIter torch._C._fx_map_arg torch._C._fx_map_aggregate",
 }

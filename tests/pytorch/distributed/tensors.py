@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ from torch.distributed.tensor import (
     ones,
     zeros,
 )
+from torch.distributed.tensor.experimental import implicit_replication
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
@@ -33,6 +35,8 @@ from torch.distributed.tensor.parallel import (
 import stator
 
 Program = Callable[[torch.Tensor], Any]
+
+warnings.filterwarnings("ignore", category=UserWarning)  # DTensor's, of random operators on the CPU
 
 
 def redistributed(mesh: Any) -> Program:
@@ -185,10 +189,39 @@ def step(mesh: Any) -> Program:
     return f
 
 
+def dropped(mesh: Any) -> Program:
+    """What ranks drop, and the state of their generators afterwards."""
+
+    def f(x: torch.Tensor) -> Any:
+        rows = F.dropout(DTensor.from_local(x, mesh, [Shard(0)]), 0.5) * 2
+        noise = torch.rand_like(rows) + torch.empty_like(rows).normal_()
+        return (rows + noise).redistribute(placements=[Replicate()]).to_local(), torch.rand(1)
+
+    return f
+
+
+def lost_in_parts(mesh: Any) -> Program:
+    """Contexts that the program enters itself, for a loss and its gradients."""
+    torch.manual_seed(0)
+    model = parallelize_module(nn.Sequential(nn.Linear(3, 8)), mesh, {"0": ColwiseParallel(use_local_output=False)})
+
+    def f(x: torch.Tensor) -> Any:
+        rows = torch.arange(3.0 * len(x)).view(-1, 3) / len(x)
+        with loss_parallel():
+            loss = F.cross_entropy(model(rows), torch.arange(len(x)))
+            (gradient,) = torch.autograd.grad(loss, [model[0].weight])
+        with implicit_replication():
+            return gradient * torch.ones(3), loss.detach()
+
+    return f
+
+
 #: the programs that are one graph
 WHOLE: dict[str, Callable[[Any], Program]] = {
     "redistributed": redistributed,
     "made_inside": made_inside,
+    "dropped": dropped,
+    "lost_in_parts": lost_in_parts,
     "prepared": prepared,
     "sequence_parallel": of_layers(1, sequence=True),
     "step": step,
@@ -204,6 +237,7 @@ def _shown(made: Any) -> Any:
 def _run(program: Program, x: torch.Tensor) -> list[torch.Tensor]:
     """What a call gives, with the gradients."""
     x = x.clone().requires_grad_()
+    torch.manual_seed(len(x) + dist.get_rank())
     made = _shown(program(x))
     made = made if isinstance(made, tuple) else (made,)
     followed = [tensor * torch.arange(tensor.numel()).view(tensor.shape) for tensor in made if tensor.requires_grad]

@@ -21,8 +21,16 @@ def test_messages_keep_their_place(ranks: Ranks, name: str) -> None:
     ranks.check("left", name, "eager", "aot_eager")
 
 
-def test_inductor_takes_them(ranks: Ranks) -> None:
-    ranks.check("captured", "all_gather_with_own", "inductor")
+#: one of each kind
+WITH_INDUCTOR = (
+    *("all_reduce", "all_gather_with_own", "reduce_scatter_tensor", "all_to_all_split", "waited_in_another_order"),
+    *("in_a_function", "sent_in_order", "functional_reduce_scatter", "functional_coalesced"),
+)
+
+
+@pytest.mark.parametrize("name", WITH_INDUCTOR)
+def test_inductor_takes_them(ranks: Ranks, name: str) -> None:
+    ranks.check("captured", name, "inductor")
 
 
 def test_data_parallel_modules(ranks: Ranks) -> None:

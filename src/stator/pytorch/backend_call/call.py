@@ -10,7 +10,7 @@ from stator.errors import BackendError, StatorError
 from stator.pytorch.autograd.engine_run import leave_runs_to_python
 from stator.pytorch.backend_call.compiled import compiled_under_contract, example_of
 from stator.pytorch.backend_call.contract import backend_guards, calling
-from stator.pytorch.backend_call.order import runs_in_order
+from stator.pytorch.backend_call.order import only_backward_fails, runs_in_order
 from stator.pytorch.graph.memory import separate_from_bytes
 from stator.pytorch.graph.node_meta import NodeMeta
 from stator.pytorch.shapes.look_ahead import look_ahead
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function
 
 __all__ = ["call_backend"]
-
-#: what autograd says of `y = x.exp(); y.add_(1)` in a backward pass. AOTAutograd traces that of every result together
-#: with the graph; in eager execution nobody may ever ask for it. So the graph runs as recorded.
-_OVERWRITTEN = "one of the variables needed for gradient computation has been modified by an inplace operation"
 
 
 def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue]) -> Function:
@@ -57,7 +53,7 @@ def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Trac
             leave_runs_to_python(recorder, e)
             # What its frames hold (a guard of inference mode, say) puts back on its end how torch dispatched in there.
             traceback.clear_frames(e.__traceback__)
-            if _OVERWRITTEN in str(e):
+            if only_backward_fails(recorder, e):
                 return gm.forward
             raise _failure(recorder, name, f"failed: {type(e).__name__}: {e}") from e
         finally:

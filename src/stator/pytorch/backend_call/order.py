@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import TracedValue
 
-__all__ = ["runs_in_order"]
+__all__ = ["only_backward_fails", "runs_in_order"]
+
+#: what autograd says of `y = x.exp(); y.add_(1)` in a backward pass
+_OVERWRITTEN = "one of the variables needed for gradient computation has been modified by an inplace operation"
 
 
 def runs_in_order(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue]) -> bool:
@@ -27,6 +30,15 @@ def runs_in_order(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[Tra
     # Of a backward pass that is in the graph itself, a backend computes nothing again; a checkpoint around the graph
     # counts nothing of what is saved in those that the graph has.
     return bool(recorder.tracked.engine.backward_steps) or saved_hooks.are_counted(recorder.trace)
+
+
+def only_backward_fails(recorder: Recorder, error: Exception) -> bool:
+    """Whether a backend has failed where it may have been in a backward pass that nobody asks for.
+
+    AOTAutograd traces that of every result together with the graph; in eager execution nobody may ever ask for it, or
+    inside of a context as `loss_parallel` alone, which the graph has left then. So the graph runs as recorded.
+    """
+    return _OVERWRITTEN in str(error) or recorder.state.handles_otherwise
 
 
 def _lie_apart(recorder: Recorder, inputs: list[TracedValue]) -> bool:

@@ -172,6 +172,8 @@ class State:
         self.hooks = ProgramHooks()
         #: switches that the trace depends on
         self.relied: dict[str, None] = {}
+        #: whether operations on distributed tensors are handled otherwise than they are at the start
+        self.handles_otherwise = False
 
     def _key(self) -> object:
         return (self.current, torch.is_inference_mode_enabled(), tuple(map(str, _devices())))

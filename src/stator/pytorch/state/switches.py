@@ -35,6 +35,7 @@ _NAMES = {
     "_get_cudnn_depthwise_kernel": "_set_cudnn_depthwise_kernel",
     "_cuda_get_cudnn_benchmark_limit": "_cuda_set_cudnn_benchmark_limit",
     **{f"_get_mkldnn_{what}": f"_set_mkldnn_{what}" for what in ("enabled", "deterministic")},
+    "_get_dtensor_allow_implicit_replication": "_set_dtensor_allow_implicit_replication",
     # of the engine's threads, which give the same results
     "_is_multithreading_enabled": "_set_multithreading_enabled",
 }
@@ -118,13 +119,25 @@ def _handling() -> object:
     if internals.distributed_tensor() is None:
         return None
     dispatcher = internals.tensor_dispatcher
-    return internals.replicates_implicitly(dispatcher), frozenset(internals.tensor_handlers(dispatcher).items())
+    handlers, of_losses = internals.tensor_handlers(dispatcher), internals.loss_handlers()
+    return internals.replicates_implicitly(dispatcher), frozenset(handlers.items()), frozenset(of_losses.items())
 
 
-#: how operations on distributed tensors are handled, which no trace changes (see `tensor_handlers`)
+def _are_losses_parallel() -> bool:
+    """Whether torch's own handlers of losses are in use."""
+    of_losses = internals.loss_handlers()
+    return bool(of_losses) and of_losses.keys() <= internals.tensor_handlers(internals.tensor_dispatcher).keys()
+
+
+def _switch_losses(to: bool) -> Calls:
+    return [(internals.enable_parallel_losses if to else internals.disable_parallel_losses, ())]
+
+
+#: how operations on distributed tensors are handled (see `tensor_handlers`)
 HANDLERS = "handlers of distributed tensors"
 SWITCHES = {**_pairs(), **_precision(), **_of_autograd()}
 SWITCHES[HANDLERS] = Switch((), (), _handling, lambda to: [])
+SWITCHES["parallel losses"] = Switch((), (), _are_losses_parallel, _switch_losses)
 #: those that say which kernels attention may take
 ATTENTION = tuple(name for name in SWITCHES if "sdp" in name)
 

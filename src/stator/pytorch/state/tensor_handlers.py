@@ -4,8 +4,8 @@
     with implicit_replication():           # lets plain tensors be operands
 
 They are a part of the global state: an operation on a distributed tensor does what they say when it is traced, and a
-backend that takes the tensors apart writes that down. Where the traced program itself has changed the table, which is
-put off until the graph has run, such an operation breaks the graph.
+backend that takes the tensors apart writes that down. torch's own contexts change the state in the graph. Where the
+traced program itself has changed the table, which is put off until the graph has run, such an operation breaks it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def rely_on_handlers(recorder: Recorder, call: Call) -> None:
     if cls is None or not any(issubclass(tensor.cls, cls) for tensor in tensors_among(call.operands)):
         return
     recorder.state.rely((HANDLERS,))
+    recorder.state.handles_otherwise |= recorder.state.differs(HANDLERS)
     dispatcher = internals.tensor_dispatcher
     own = dispatcher, internals.tensor_handlers(dispatcher)
     if any(host is part for host in recorder.trace.effects.changed_hosts() for part in own):
