@@ -362,3 +362,31 @@ def test_optimize_ddp():
         if alone:
             dist.destroy_process_group()
     assert counts == [2, 1]
+
+
+def test_merge_collectives():
+    """AOTAutograd looks for equal operations while it compiles the graph."""
+    import torch._functorch.config as aot_config
+    import torch.distributed as dist
+    from torch.distributed._functional_collectives import all_reduce
+
+    merges = []
+
+    def backend(gm, inputs):
+        merges.append(aot_config.cse)
+        return gm.forward
+
+    def reduced(x):
+        return all_reduce(x, "sum", dist.group.WORLD) * 2
+
+    alone = not dist.is_initialized()
+    if alone:
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        for merge in (False, True):
+            stator.compile(reduced, backend=backend, options={"merge_collectives": merge})(torch.ones(2))
+        stator.compile(add, backend=backend)(*TYPES[0])
+    finally:
+        if alone:
+            dist.destroy_process_group()
+    assert merges == [False, True, True]

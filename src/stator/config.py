@@ -98,6 +98,11 @@ class Config:
         "In the forward pass of a DistributedDataParallel, hand graphs to the backend in pieces with a bucket of"
         " parameters each, so that gradients are sent while others are computed.",
     )
+    merge_collectives: bool = _option(
+        False,
+        "Let backends that trace the backward pass send one of equal collectives of one tensor, where ordinary Python"
+        " sends each: for programs of which all ranks run compiled (see docs/distributed.md).",
+    )
     trace_step_limit: int = _option(
         500_000, "Instructions one trace may execute before the frame is given up and runs eagerly.", minimum=1
     )

@@ -82,7 +82,8 @@ def sending_each(recorder: Recorder, gm: torch.fx.GraphModule) -> AbstractContex
 
     It finds them among all operations that are equal, and merges all or none.
     """
-    if in_a_group() and any(_may_send(recorder, node) for node in gm.graph.nodes):
+    merging = recorder.trace.config.merge_collectives
+    if not merging and in_a_group() and any(_may_send(recorder, node) for node in gm.graph.nodes):
         return internals.aot_config.patch(cse=False)
     return nullcontext()
 
