@@ -9,6 +9,7 @@ from stator.interp.sides import Sides
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.errors import Break
     from stator.space.interfaces import Frame
 
 #: asked last where a branch cannot be decided, if `config.capture_branches` is set: (frame, value, its sides) → whether
@@ -16,21 +17,22 @@ if TYPE_CHECKING:
 CAPTURES: list[Callable[[Frame, Value, Sides], bool]] = []
 #: asked where a branch cannot be decided: (frame, value, where it goes when true, when false) → the truth; None; or
 #: with which reason the branch breaks the graph if nothing else decides it
-BRANCH_HOOKS: list[Callable[[Frame, Value, int, int], bool | Unsupported | None]] = []
+BRANCH_HOOKS: list[Callable[[Frame, Value, int, int], bool | Break | None]] = []
 
 
 def branch(frame: Frame, value: Value, when_true: int, when_false: int) -> None:
     """A conditional jump, which depends on the truth value."""
     try:
         truth = frame.space.truth(value)
-    except Unsupported as undecided:
-        decided = _asked(frame, value, when_true, when_false)
-        refusal = decided if isinstance(decided, Unsupported) else undecided
-        decided = decided if isinstance(decided, bool) else _guarded(frame, value)
+    except Unsupported:
+        asked = _asked(frame, value, when_true, when_false)
+        decided = asked if isinstance(asked, bool) else _guarded(frame, value)
         if decided is None:
             if _captured(frame, value.force(), when_true, when_false):
                 return
-            raise refusal from None
+            if asked is not None:
+                raise Unsupported(asked) from None
+            raise
         truth = decided
     frame.index = when_true if truth else when_false
 
@@ -69,7 +71,7 @@ def assumed(frame: Frame, value: Value, negated: bool = False) -> bool | None:
         return decided
     guarded = _guarded(frame, value)
     if guarded is None and decided is not None:
-        raise decided
+        raise Unsupported(decided)
     return guarded
 
 
@@ -80,7 +82,7 @@ def _captured(frame: Frame, value: Value, when_true: int, when_false: int) -> bo
     return any(capture(frame, value, sides) for capture in CAPTURES)
 
 
-def _asked(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | Unsupported | None:
+def _asked(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | Break | None:
     for hook in BRANCH_HOOKS:
         decided = hook(frame, value.force(), when_true, when_false)
         if decided is not None:

@@ -78,7 +78,7 @@ def _truth(space: Space, array: ArrayValue) -> Value:
     return known
 
 
-def _branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | Unsupported | None:
+def _branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | errors.Break | None:
     """Decide a branch on a scalar if one side of it raises (see branches.BRANCH_HOOKS)."""
     if not isinstance(value, ArrayValue) or len(value.tensor.shape):
         return None

@@ -26,9 +26,10 @@ from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.signals import Restart
-from stator.space.value import Unsupported, Value
+from stator.space.value import Value
 
 if TYPE_CHECKING:
+    from stator.errors import Break
     from stator.pytorch.interfaces import Recorder
     from stator.space.interfaces import Frame, Trace, Writer
 
@@ -79,7 +80,7 @@ def _obstacle(recorder: Recorder) -> str:
     return irrevocable_afterwards(recorder) or costly(recorder)
 
 
-def branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | Unsupported | None:
+def branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | Break | None:
     """Decide a branch on a tensor, or a number in one, if one side of it is hardly ever taken (see BRANCH_HOOKS)."""
     bad_if_true, bad_if_false = leads_to_raise(frame, when_true), leads_to_raise(frame, when_false)
     if bad_if_true != bad_if_false:
@@ -122,15 +123,15 @@ def _assumed(trace: Trace, value: Value, truth: bool, mostly: str | None = None)
     return True
 
 
-def _refusal(trace: Trace, value: Value, mostly: str | None = None) -> Unsupported | None:
+def _refusal(trace: Trace, value: Value, mostly: str | None = None) -> Break | None:
     """Why a truth value could not be taken for granted, where that can be said in the program's terms."""
     if mostly is not None and is_doubted(trace, mostly):
-        return Unsupported(not_assumed("it has gone the other way too often"))
+        return not_assumed("it has gone the other way too often")
     if isinstance(value, TensorValue):
         obstacle = _obstacle(trace.recorder)
     else:
         obstacle = irrevocable(trace.recorder) if isinstance(value, SymValue) else ""
-    return Unsupported(not_assumed(obstacle)) if obstacle else None
+    return not_assumed(obstacle) if obstacle else None
 
 
 def install() -> None:
