@@ -185,3 +185,25 @@ def test_what_tells_goes_behind_and_a_size_is_marked(tmp_path: Path) -> None:
     assert script.read_text() in (TOLD, TELLING), script.read_text()
     assert script.read_text() == TOLD, done.stdout
     assert done.stdout.count("made, and it holds: ") == 2
+
+
+UNSTEADY = """
+import os
+import torch
+
+
+@torch.compile(backend="eager")
+def chosen(x):
+    return x.sum() if x.mean() > 0 else x.mean()
+
+
+print(chosen(torch.ones(3)), os.urandom(8).hex())
+"""
+
+
+def test_a_script_that_does_not_do_the_same_each_time_gets_no_patch_and_an_exit_code(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(UNSTEADY)
+    done = stator("stator", "explain", script, "--fix")
+    assert done.returncode == 1 and "does not do the same each time" in done.stderr
+    assert script.read_text() == UNSTEADY

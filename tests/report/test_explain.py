@@ -240,7 +240,7 @@ def test_rich_is_not_loaded_with_stator():
 def test_the_line_shown_is_the_one_that_is_named():
     stack = StackLine("own.py", 1, "step", "bar.update()"), StackLine("bars.py", 9, "update", "lock.acquire()")
     site = BreakSite("SB0101", "title", "reason", "hint", "own.py:1", stack)
-    shown = [line.text.strip() for line in terminal._break(site, 1)]
+    shown = [line.text.strip() for line in terminal._break([site])]
     assert shown[1] == site.text == "bar.update()"
     assert "met at bars.py:9: lock.acquire()" in shown
 
@@ -274,3 +274,23 @@ def test_guards_that_several_graphs_check_are_told_once_and_within_the_width():
     shown = [line for line in text[text.index("Guards: ") :].splitlines()[1:]]
     assert all(len(line) <= 80 for line in shown), shown
     assert any("(2 graphs)" in line for line in shown) and any(" … " in line for line in shown)
+
+
+def test_breaks_of_one_kind_at_one_line_are_told_together():
+    def program(x, best):
+        if x.sum().item() < best[0]:
+            best[0] = x.sum().item()
+        return x * 2
+
+    compiled = stator.compile(program, backend="eager")
+    best = [100.0]
+    with explaining("best") as collector:
+        for size in (5, 4, 3, 2):
+            compiled(torch.ones(size), best)
+    text = terminal.text(collector.explanation())
+    told = text[text.index("Graph breaks") : text.index("Frames")]
+    assert told.count("SB0201  test_explain.py") == 1
+    assert (
+        "a condition on a number from Tensor.item depends" in told
+        and "a condition on a number from Tensor.item, " in told
+    )

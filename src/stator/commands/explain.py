@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
 
         os.chdir(here)  # the script may have gone elsewhere
         with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
-            fix(options, own_files(explanation.sources))
+            ended = fix(options, own_files(explanation.sources)) or ended
     return ended
 
 

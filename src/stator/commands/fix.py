@@ -13,6 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from stator.commands.common import FAILED, FINE
 from stator.errors.message import parted
 from stator.patches.offers import offers
 from stator.patches.source import Patch, Site, apply, difference
@@ -67,18 +68,22 @@ def _first_difference(before: str, after: str) -> str:
     return next((f": {new!r} where it was {old!r}" for old, new in lines if old != new), "")
 
 
-def fix(options: argparse.Namespace, files: Iterable[str]) -> None:
+def fix(options: argparse.Namespace, files: Iterable[str]) -> int:
     """Try what there is to offer for a script, and write what holds.
 
     Args:
         options: with the script and its arguments.
         files: the program's own, which may be changed.
+
+    Returns:
+        The exit code: `FAILED` where no patch can be tried, as the script does not do the same each time.
     """
     texts = {file: text for file in files if (text := read(file)) is not None}
     original = _trial(options, {}, {})
     if original is None:
         print("stator explain: the script could not be run again; nothing is changed", file=sys.stderr)
-        return
+        return FAILED
+    code = FINE
     held, refused = _Tried(texts, [], original), dict[tuple[str, str], str]()
     for _ in range(_ROUNDS):
         offered = [
@@ -95,7 +100,9 @@ def fix(options: argparse.Namespace, files: Iterable[str]) -> None:
             print(
                 "stator explain: the script does not do the same each time, so no patch can be tried", file=sys.stderr
             )
+            code = FAILED
     _tell(texts, held, refused)
+    return code
 
 
 def _all_or_each(

@@ -20,8 +20,8 @@ __all__ = ["Line", "lines", "show", "text"]
 _WIDTH = 80
 #: how many guards are shown, the dearest
 _MOST_GUARDS = 5
-#: how many changes are told for which a function was compiled again, of those that matter at one line
-_MOST_CHANGES = 4
+#: how many reasons are told of breaks at one line, and of changes that matter at one
+_MOST_TOLD = 4
 
 
 class Line(NamedTuple):
@@ -60,8 +60,11 @@ def lines(explanation: Explanation) -> Iterator[Line]:
         yield Line("  Nothing was compiled: nothing that was called had been given to a compile().")
     if explanation.breaks:
         yield from _headed("Graph breaks")
-        for site, count in Counter(explanation.breaks).items():
-            yield from _break(site, count)
+        places: dict[tuple[str, str], list[BreakSite]] = {}
+        for site in explanation.breaks:
+            places.setdefault((site.code, site.where), []).append(site)
+        for sites in places.values():
+            yield from _break(sites)
     if explanation.frames:
         yield from _headed("Frames")
         for number, frame in enumerate(explanation.frames, 1):
@@ -95,18 +98,30 @@ def _headed(title: str) -> Iterator[Line]:
     yield Line(title, "bold")
 
 
-def _break(site: BreakSite, count: int) -> Iterator[Line]:
-    yield Line(f"  {site.code}  {_short(site.where)}{_times(count)}", "red")
+def _break(sites: Sequence[BreakSite]) -> Iterator[Line]:
+    """The breaks of one kind at one line, in whichever words their reasons are."""
+    site = sites[0]
+    yield Line(f"  {site.code}  {_short(site.where)}{_times(len(sites))}", "red")
     if site.text:
         yield Line(f"      {site.text}", "cyan")
-    yield from _wrapped(site.reason)
+    yield from _told_of([each.reason for each in sites], "reason")
     places = [line.place for line in site.user_stack]
     own = places.index(site.where) if site.where in places else -1
     for number, line in reversed(list(enumerate(site.user_stack))):
         if number != own:
             yield Line(f"      {'called' if number < own else 'met'} at {_short(line.place)}: {line.text}", "dim")
-    yield from _wrapped(site.hint, "what helps: ")
+    for hint in dict.fromkeys(each.hint for each in sites):
+        yield from _wrapped(hint, "what helps: ")
     yield Line(f"      more: stator why {site.code}", "dim")
+
+
+def _told_of(sentences: Sequence[str], noun: str) -> Iterator[Line]:
+    """Each sentence once, with how often it holds if there are several; of many the first."""
+    often = Counter(sentences)
+    for sentence, count in itertools.islice(often.items(), _MOST_TOLD):
+        yield from _wrapped(f"{sentence}{_times(count) if len(often) > 1 else ''}")
+    if len(often) > _MOST_TOLD:
+        yield Line(f"      … and {counted(len(often) - _MOST_TOLD, f'other {noun}')}")
 
 
 def _frame(number: int, frame: FrameRecord) -> Iterator[Line]:
@@ -127,11 +142,7 @@ def _recompiles(records: Sequence[RecompileRecord]) -> Iterator[Line]:
         yield Line(f"  {name} ({_short(group[0].definition)}){_times(len(group))}", "yellow")
         if line:
             yield Line(f"      needed at {_short(line)}: {line_at(line)}", "cyan")
-        reasons = Counter(record.reason for record in group)
-        for reason, count in list(reasons.items())[:_MOST_CHANGES]:
-            yield from _wrapped(f"{reason}{_times(count) if len(reasons) > 1 else ''}")
-        if len(reasons) > _MOST_CHANGES:
-            yield Line(f"      … and {counted(len(reasons) - _MOST_CHANGES, 'other change')}")
+        yield from _told_of([record.reason for record in group], "change")
         for hint in dict.fromkeys(record.hint for record in group):
             yield from _wrapped(hint, "what helps: ")
 

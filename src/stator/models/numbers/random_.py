@@ -94,7 +94,7 @@ class RandomValue(InstanceValue):
                 raise Unsupported(errors.RandomStateAccess(f"random.Random.{operation}"))
             state = _random.Random.getstate(self.host)
             check = _StateIs(state)
-            space.trace.guard(Predicate((self.source,), check, f"{self.source.expr()} is in a known state"))
+            space.trace.guard(Predicate((self.source,), check, f"the state of {self.source.expr()} is known"))
             self.shadow = _random.Random(0)
             self.shadow.setstate(state)
         if change:
