@@ -99,3 +99,17 @@ def test_a_break_at_a_function_of_numpy_names_it() -> None:
 
     with pytest.raises(stator.GraphBreakError, match=r"numpy\.mean makes a Python value"):
         stator.compile(keep, backend="eager", fullgraph=True)(deque[Any](), torch.ones(3))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_texts_of_scalars(backend: str) -> None:
+    def tell(array: Any, x: torch.Tensor) -> Any:
+        mean, small, count = array.mean(), array.astype(np.float32).sum(), (array > 0).sum()
+        known = np.float64(0.5)
+        return f"{mean:.5f} {small:8.3f} {count:4d} {mean} {small} {count:} {known:.2f}", x * 2
+
+    stator.reset()
+    compiled = stator.compile(tell, backend=backend, fullgraph=True)
+    for size in (4, 4, 8, 16):
+        array = np.arange(size) + 0.5
+        assert compiled(array, torch.ones(size))[0] == tell(array, torch.ones(size))[0]

@@ -26,6 +26,7 @@ from stator.space.protocol import (
     MODELS,
     NOT_IMPLEMENTED,
     REALISERS,
+    pure,
     register,
 )
 from stator.space.value import Constant, Unsupported, Value
@@ -61,6 +62,14 @@ def _number(space: Space, array: ArrayValue, name: str) -> Value:
     return found
 
 
+def _formatted(space: Space, scalar: ArrayValue, spec: Value) -> Value:
+    """`f"{mean:.3f}"`: NumPy formats Python's own number in its place."""
+    if scalar.tensor.dtype.is_complex or scalar.tensor.dtype is torch.bool:
+        raise refusal("generic.__format__", "of a condition or a complex number")
+    method = "__float__" if scalar.tensor.dtype.is_floating_point else "__int__"
+    return space.call_builtin(format, [_number(space, scalar, method), spec], {})
+
+
 def _len(space: Space, array: ArrayValue) -> Value:
     if not len(array.tensor.shape):
         raise space.error(TypeError, "len() of unsized object")
@@ -90,6 +99,8 @@ def _method(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value
     if not args or not array_calls.is_method(host):
         return None
     self, name = args[0].force(), host.__name__
+    if isinstance(self, ArrayValue) and name == "__format__" and len(args) == 2 and issubclass(self.cls, np.generic):
+        return _formatted(space, self, args[1])
     if isinstance(self, ArrayValue) and len(args) == 1 and not kwargs:
         if name in _NUMBERS:
             return _number(space, self, name)
@@ -162,6 +173,7 @@ def install() -> None:
         REALISERS[cls] = _scalar
         AMBIENT[cls] = mind_errors
         register(cls, _constructor(cls))
+    pure(np.generic.__format__)
     for kind in (np.ufunc, type(np.sum)):
         register(kind.__call__, _called)
     CALL_HOOKS[:0] = [_method, _builtin_function]
