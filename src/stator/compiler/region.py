@@ -205,9 +205,8 @@ class CompileRegion:
         told = messages.limit_reached(reason, limit, refused=refused)
         if refused:
             raise errors.RecompileLimitError(str(told))
-        brk: errors.Break = errors.RecompileLimit(reason.where.partition(" (")[0], limit[1], reason.reason)
-        brk = brk.advising(reason.hint) if reason.hint else brk
-        EVENTS.broke(Broke(brk, messages.about(messages.definition(code))[0], tuple(told.stack)))
+        brk = errors.RecompileLimit(reason.where.partition(" (")[0], limit[1], reason.reason)
+        EVENTS.broke(Broke(brk.advising(reason.hint), messages.about(messages.definition(code))[0], tuple(told.stack)))
         messages.LOG.warning("%s", told)
 
     def _leave(self, codes: Iterable[CodeType]) -> None:

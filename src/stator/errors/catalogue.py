@@ -58,7 +58,9 @@ class Break:
         return self.template.format(**{name: getattr(self, name) for name in inspect.get_annotations(type(self))})
 
     def advising(self, hint: str) -> Self:
-        """The same break, where more is known of what helps than of its kind in general."""
+        """The same break, where more is known of what helps than of its kind in general; "": where it is not."""
+        if not hint:
+            return self
         told = copy.copy(self)
         object.__setattr__(told, "hint", hint)
         return told

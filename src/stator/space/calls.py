@@ -11,7 +11,7 @@ from stator.space.attributes import is_generic
 from stator.space.deferred import DeferredNumber
 from stator.space.host_types import Host
 from stator.space.operators import BINARY, COMPARE
-from stator.space.protocol import CALL_HOOKS, NOT_IMPLEMENTED, bad_call, handler_of, is_pure
+from stator.space.protocol import NOT_IMPLEMENTED, ask_hooks, bad_call, handler_of, is_pure
 from stator.space.recursion import nested
 from stator.space.reloaded import adopt
 from stator.space.space import Space
@@ -65,10 +65,9 @@ class Calls(Space):
             result = handler(self, args, kwargs)
             if result is not None:
                 return result
-        for hook in CALL_HOOKS:
-            result = hook(self, host, args, kwargs)
-            if result is not None:
-                return result
+        result = ask_hooks(self, host, args, kwargs)
+        if result is not None:
+            return result
         if is_pure(host):
             try:
                 return self.run_known(host, args, kwargs)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator import errors
-from stator.space.protocol import CALL_HOOKS, FALSE, NOT_IMPLEMENTED, TRUE
+from stator.space.protocol import FALSE, NOT_IMPLEMENTED, TRUE, ask_hooks
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -116,10 +116,9 @@ def host_errors(space: Space, *kinds: type[Exception]) -> Iterator[None]:
 
 def hooked(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value:
     """Call a pure host function that is modelled, for operands the model leaves to it: higher layers, then for real."""
-    for hook in CALL_HOOKS:
-        result = hook(space, host, args, kwargs or {})
-        if result is not None:
-            return result
+    result = ask_hooks(space, host, args, kwargs or {})
+    if result is not None:
+        return result
     try:
         return space.run_known(host, args, kwargs)
     except NotKnown:

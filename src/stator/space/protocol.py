@@ -410,6 +410,15 @@ def _said_pure(host: Host) -> bool | None:
     return True if id(host) in PURE else False if id(host) in IMPURE else None
 
 
+def ask_hooks(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """What the first of `CALL_HOOKS` gives for the call that knows these operands."""
+    for hook in CALL_HOOKS:
+        result = hook(space, host, args, kwargs)
+        if result is not None:
+            return result
+    return None
+
+
 def handler_of(host: Host) -> Handler | None:
     """The model of a host callable."""
     handler = HANDLERS.get(id(host))

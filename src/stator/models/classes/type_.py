@@ -16,11 +16,11 @@ from stator.space.attributes import MISSING, attribute_name
 from stator.space.interfaces import Writer
 from stator.space.operands import host_errors
 from stator.space.protocol import (
-    CALL_HOOKS,
     IMMUTABLE,
     LAST_RESORTS,
     NONE,
     PURE,
+    ask_hooks,
     builtin,
     handler_of,
     models,
@@ -315,10 +315,9 @@ def instantiate(space: Space, cls_value: ClassValue, args: list[Value], kwargs: 
         result = handler(space, args, kwargs)
         if result is not None:
             return result
-    for hook in CALL_HOOKS:
-        result = hook(space, host, args, kwargs)
-        if result is not None:
-            return result
+    result = ask_hooks(space, host, args, kwargs)
+    if result is not None:
+        return result
     if host in IMMUTABLE or id(host) in PURE:
         try:
             return _construct_known(space, host, args, kwargs)

@@ -12,7 +12,7 @@ from stator.guards.raw import members
 from stator.models.numbers.float_ import as_double
 from stator.space.host_types import Host
 from stator.space.operands import literal
-from stator.space.protocol import CALL_HOOKS, builtin, pure, register
+from stator.space.protocol import ask_hooks, builtin, pure, register
 from stator.space.space import Space
 from stator.space.value import Constant, Value
 
@@ -33,22 +33,16 @@ def _number(host: Host, convert: Convert) -> None:
         named = {name: value.force() for name, value in kwargs.items()}
         if all(map(literal, (*values, *named.values()))):
             return space.unmodelled(host, values, named)
-        result = _hooked(space, host, values, named)
+        result = ask_hooks(space, host, values, named)
         if result is not None:
             return result
         for place, value in enumerate(values):
             values[place] = _converted(space, value, convert)
         named = {name: _converted(space, value, convert) for name, value in named.items()}
-        return _hooked(space, host, values, named) or space.unmodelled(host, values, named)
+        return ask_hooks(space, host, values, named) or space.unmodelled(host, values, named)
 
     pure(host)
     register(host, handler)
-
-
-def _hooked(space: Space, host: Host, values: list[Value], named: dict[str, Value]) -> Value | None:
-    """What those know who know these operands, before or after they have been made numbers."""
-    found = (hook(space, host, values, named) for hook in CALL_HOOKS)
-    return next((result for result in found if result is not None), None)
 
 
 def _converted(space: Space, value: Value, convert: Convert) -> Value:

@@ -310,7 +310,7 @@ class _Application:
 
     def refusal(self, why: str, hint: str = "") -> Unsupported:
         brk = errors.UnsupportedTensorOperation(f"{self.cls.__qualname__}.apply", why)
-        return Unsupported(brk.advising(hint) if hint else brk)
+        return Unsupported(brk.advising(hint))
 
 
 def _union(lists: Iterable[list[GraphValue]]) -> list[GraphValue]:
