@@ -44,8 +44,8 @@ class Guard:
     __slots__ = ("_key", "sources", "where")
     #: the operation of the guard program that checks it: a row of `_core/ops.h`
     op: ClassVar[str]
-    #: what helps where it fails in call after call, if that is known
-    remedy: ClassVar[str] = ""
+    #: what helps where guards of this kind fail in call after call, if that is known
+    helps: ClassVar[str] = ""
     sources: tuple[Source, ...]
     where: Where
     _key: tuple[object, ...]
@@ -96,6 +96,11 @@ class Guard:
     def changed(self, names: Names, *objects: Any) -> Change:
         """The same, given the objects found at the sources."""
         raise NotImplementedError
+
+    @property
+    def remedy(self) -> str:
+        """The same, of this guard."""
+        return self.helps
 
     def place(self) -> str:
         """The user's line that made the assumption: "file.py:12"; "" where it is not known."""

@@ -7,6 +7,7 @@ assert (``key``), so equal ones are kept once.
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Iterable
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
@@ -14,7 +15,7 @@ from typing import Generic, TypeVar
 
 from stator._core import runs_its_code
 
-from .base import Change, Guard, Where, name_and_place, short_name, show, show_all, with_article
+from .base import Change, Guard, Where, name_and_place, short_name, shortened, show, show_all, with_article
 from .equality import plain_key, same_value
 from .expression import Expression
 from .naming import Names
@@ -76,7 +77,7 @@ class IdIs(_OneSource[object]):
 
     __slots__ = ()
     op = "ID_IS"
-    remedy = "give the same object in each call, if it is made anew for each"
+    helps = "give the same object in each call, if it is made anew for each"
 
     def __init__(self, source: Source, obj: object, where: Where = None) -> None:
         self.expected = obj
@@ -94,7 +95,7 @@ class WeakIdIs(_OneSource["weakref.ref[object]"]):
 
     __slots__ = ()
     op = "WEAK_ID_IS"
-    remedy = IdIs.remedy
+    helps = IdIs.helps
 
     def __init__(self, source: Source, obj: object, where: Where = None) -> None:
         self.expected = weakref.ref(obj)
@@ -152,7 +153,7 @@ class Length(_OneSource[int]):
 
     __slots__ = ()
     op = "LENGTH"
-    remedy = "give as many elements in each call, or one tensor of them: its size may vary"
+    helps = "give as many elements in each call, or one tensor of them: its size may vary"
 
     def __init__(self, source: Source, n: int, where: Where = None) -> None:
         self.expected = n
@@ -462,12 +463,18 @@ _LONGEST = 160
 class Predicate(Guard):
     """``fn`` of the objects at the sources is true; an exception means no."""
 
-    __slots__ = ("fn", "text")
+    __slots__ = ("_remedy", "fn", "text")
     op = "PREDICATE"
 
-    def __init__(self, sources: tuple[Source, ...], fn: Callable[..., object], text: str, where: Where = None) -> None:
-        self.fn, self.text = fn, text
+    def __init__(
+        self, sources: tuple[Source, ...], fn: Callable[..., object], text: str, remedy: str = "", where: Where = None
+    ) -> None:
+        self.fn, self.text, self._remedy = fn, text, remedy
         self._set(tuple(sources), (fn if isinstance(fn, FunctionType) else id(fn), text), where)
+
+    @property
+    def remedy(self) -> str:
+        return self._remedy
 
     def test(self, *objects: object) -> bool:
         try:
@@ -479,18 +486,15 @@ class Predicate(Guard):
         told = [
             f"{names.quoted(s)} is {show(obj)}" for s, obj in zip(self.sources, objects, strict=True) if _is_plain(obj)
         ]
-        text = self.told(names)
-        if len(text) > _LONGEST:
-            # A condition on tensors' contents is written with all operations that lead to it.
-            text = f"what was found of {', '.join(dict.fromkeys(map(names.quoted, self.sources)))}"
-        what = f"no longer: {text}"
+        # A condition on tensors' contents is written with all operations that lead to it.
+        what = f"no longer: {shortened(self.told(names), _LONGEST)}"
         return Change(f"{what} ({', '.join(told)})" if told else what)
 
     def lower(self) -> tuple[int, object]:
         return 0, self.fn
 
     def fields(self) -> tuple[object, ...]:
-        return self.sources, self.fn, self.text
+        return self.sources, self.fn, self.text, self._remedy
 
     def shown(self, *paths: str) -> str:
         text = self.text
@@ -503,16 +507,32 @@ class Predicate(Guard):
         return self.text
 
 
+#: that a number is this one: it was not compared, but its value needed
+_IS_ONE = re.compile(r"\{0\} == -?[\d.e+-]+\Z")
+FOR_BRANCHES = (
+    "decide this in a function with stator.disable, or with torch.where on a tensor: each outcome has a graph"
+)
+FOR_NUMBERS = "put what needs the number itself in a function with stator.disable, or keep the number in a tensor"
+
+
+def remedy_of_condition(form: str) -> str:
+    """What helps where a condition on numbers, written `{0}`, `{1}` …, is false in call after call."""
+    return FOR_NUMBERS if _IS_ONE.match(form) else FOR_BRANCHES
+
+
 class Relation(Predicate):
     """A condition over the ints at the sources is true, an ``Expression``: the core finds out by itself."""
 
     __slots__ = ()
     op = "RELATION"
-    remedy = "decide this outside of the compiled function, or with torch.where on a tensor: each outcome has a graph"
     fn: Expression
 
     def __init__(self, sources: tuple[Source, ...], fn: Expression, where: Where = None) -> None:
-        super().__init__(sources, fn, fn.of([source.expr() for source in sources]), where)
+        super().__init__(sources, fn, fn.of([source.expr() for source in sources]), where=where)
+
+    @property
+    def remedy(self) -> str:
+        return remedy_of_condition(self.fn.text)
 
     def shown(self, *paths: str) -> str:
         return self.fn.of(paths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Sequence
-from types import CodeType, FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from .raw import ABSENT, type_lookup
@@ -39,6 +39,16 @@ __all__ = [
 def is_expression(name: str) -> bool:
     """Whether a source's name is one that the program could write; "the result of the call" is none."""
     return not name.startswith("the ")
+
+
+def _stepped(name: str, written: str) -> str:
+    """A step from what is called so, as it is written from there; of what the program has no expression for, in words:
+    "the `.args[0]` of the exception".
+    """
+    if is_expression(name) or not written.startswith(name):
+        return written
+    before, told, whole = name.removeprefix("the `").partition("` of ") if name.startswith("the `") else ("", "", "")
+    return f"the `{before}{written.removeprefix(name)}` of {whole if told else name}"
 
 
 def quoted(name: str) -> str:
@@ -103,7 +113,8 @@ class Names:
             step = step.base
         for step in reversed(asked):
             name = self._name(step)
-            texts[step] = step.step("" if step.base is None else texts[step.base]) if name is None else name
+            base = "" if step.base is None else texts[step.base]
+            texts[step] = _stepped(base, step.step(base)) if name is None else name
         return texts[source]
 
     def quoted(self, source: Source) -> str:
@@ -123,14 +134,29 @@ class Names:
         if known:
             return known
         if isinstance(source, GetAttrSource | TypeAttrSource):
-            return f"{self.of(source.base)}.{source.name}"
+            base = self.of(source.base)
+            return self._bound_to(source, base) or _stepped(base, f"{base}.{source.name}")
         if isinstance(source, CallSource):
             return self._told(source)
-        if isinstance(source, ItemSource) and isinstance(source.base, CallSource) and source.base.text == "parts_of":
-            return self.of(source.base.base)  # `enumerate(layers)`: what it takes its items from
+        if isinstance(source, ItemSource) and isinstance(source.base, CallSource):
+            return self._item(source, source.base)
         if isinstance(source, DictItemSource) and self.called is not None and source.base is self.called.kwargs:
             return str(source.key)
         return self._of_cell(source) if isinstance(source, CellContentsSource) else self._asked(source)
+
+    def _bound_to(self, source: GetAttrSource | TypeAttrSource, method: str) -> str:
+        """What has the method under its name, for the object that it is bound to: `random` in `random.random`."""
+        owner, _, name = method.rpartition(".")
+        if source.name != "__self__" or not owner:
+            return ""
+        found = self._object(source.base)
+        return owner if isinstance(found, MethodType | BuiltinFunctionType) and found.__name__ == name else ""
+
+    def _item(self, source: ItemSource, read: CallSource) -> str | None:
+        """An item among those that a function of ours has read."""
+        if read.text == "parts_of":
+            return self.of(read.base)  # `enumerate(layers)`: what it takes its items from
+        return f"{self.of(read.base)}[{source.index}]" if read.text == "deque_items" else None
 
     def _asked(self, source: Source) -> str | None:
         """What whoever knows this kind of sources says."""

@@ -8,7 +8,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
+from stator.guards.base import Change, Where, show
 from stator.guards.guard import Distinct, Equals
+from stator.guards.naming import PLAIN, Names, quoted
+from stator.guards.source import CallInputs, CallSource, LoadError
 from stator.space.value import NULL, Value
 
 if TYPE_CHECKING:
@@ -19,6 +22,55 @@ if TYPE_CHECKING:
     from stator.space.space import Space
 
 __all__ = ["select"]
+
+
+_HELPS = "put what counts or collects in the dict in a function with stator.disable, or use a tensor"
+
+
+class _NoItem(Equals):
+    """Nothing is found under the key: what tells whether something is gives False."""
+
+    __slots__ = ()
+    helps = _HELPS
+
+    def __init__(self, source: Source, expected: bool = False, where: Where = None) -> None:
+        super().__init__(source, expected, where)
+
+    def explain(self, call: CallInputs, names: Names = PLAIN) -> Change:
+        return _key_change(self.source, call, names, "no", "one") or super().explain(call, names)
+
+    def shown(self, path: str) -> str:
+        return f"{path} is not there"
+
+
+class _AnItem(Distinct):
+    """A guard that only loads: something must be found under the key."""
+
+    __slots__ = ()
+    helps = _HELPS
+
+    def __init__(self, source: Source, others: tuple[Source, ...] = (), where: Where = None) -> None:
+        super().__init__(source, others, where)
+
+    def explain(self, call: CallInputs, names: Names = PLAIN) -> Change:
+        return _key_change(self.sources[0], call, names, "a", "none") or super().explain(call, names)
+
+
+def _key_change(source: Source, call: CallInputs, names: Names, before: str, now: str) -> Change | None:
+    """That a dict had no such key and has one, or the other way round."""
+    assert isinstance(source, CallSource)
+    try:
+        container, *keys = (call.get(read) for read in (source.base, *source.others))
+    except LoadError:
+        return None
+    table = names.of(source.base)
+    if not isinstance(container, dict) or not names.of(source).startswith(table):
+        return None  # the program sees something else: `layers[i]` of a module
+    key = source.text.removeprefix("{}[").removesuffix("]")
+    for number, other in enumerate(source.others, 1):
+        key = key.replace(f"{{{number}}}", names.of(other))
+    values = ", ".join(f"{names.quoted(other)} is {show(value)}" for other, value in zip(source.others, keys))
+    return Change(f"{quoted(table)} had {before} key {quoted(key)}, has {now} now ({values})")
 
 
 def select(
@@ -35,9 +87,9 @@ def select(
     except (LookupError, TypeError):
         return None
     if not is_there:
-        space.trace.guard(Equals(source, False))
+        space.trace.guard(_NoItem(source))
         return NULL
-    space.trace.guard(Distinct(source, ()))  # a guard that only loads: there must be such an item
+    space.trace.guard(_AnItem(source))
     return space.wrap(read(container.host, key), source)
 
 

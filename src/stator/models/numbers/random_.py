@@ -12,8 +12,10 @@ import random
 from collections.abc import Callable
 
 from stator import errors
+from stator.guards.base import Change, Where
 from stator.guards.guard import Predicate
-from stator.guards.source import CallSource
+from stator.guards.naming import Names
+from stator.guards.source import CallSource, Source
 from stator.models.classes.instance import InstanceValue
 from stator.models.numbers.last_draw import MOST_DRAWS, Draw, LastDraw
 from stator.space import facts
@@ -39,6 +41,22 @@ class _StateIs:
 
     def __call__(self, generator: Host) -> bool:
         return bool(_random.Random.getstate(generator) == self.state)
+
+
+class _InState(Predicate):
+    """A generator is in the state that it was in."""
+
+    __slots__ = ()
+    fn: _StateIs
+
+    def __init__(self, source: Source, state: tuple[int, ...], where: Where = None) -> None:
+        super().__init__((source,), _StateIs(state), f"the state of {source.expr()} is known", where=where)
+
+    def changed(self, names: Names, *objects: Host) -> Change:
+        return Change(f"the state of {names.quoted(self.sources[0])} has changed")
+
+    def fields(self) -> tuple[object, ...]:
+        return self.sources[0], self.fn.state
 
 
 class _Drawn(LastDraw):
@@ -93,8 +111,7 @@ class RandomValue(InstanceValue):
             if self.source is None or not self._stays(space):
                 raise Unsupported(errors.RandomStateAccess(f"random.Random.{operation}"))
             state = _random.Random.getstate(self.host)
-            check = _StateIs(state)
-            space.trace.guard(Predicate((self.source,), check, f"the state of {self.source.expr()} is known"))
+            space.trace.guard(_InState(self.source, state))
             self.shadow = _random.Random(0)
             self.shadow.setstate(state)
         if change:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import torch
 
 from stator.guards.expression import expression
-from stator.guards.guard import Predicate, Relation
+from stator.guards.guard import Predicate, Relation, remedy_of_condition
 from stator.guards.source import CallSource, GetAttrSource, OffsetSource, SizeSource, Source, StrideSource
 from stator.pytorch.fake.origins import (
     AttrSource,
@@ -155,7 +155,7 @@ def _computed(form: str, names: list[str], sources: tuple[Source, ...], where: s
     check = eval(f"lambda {', '.join(names)}: {form.format(*names)}", {**SYMPY_INTERP, "torch": torch})
     shown = ast.unparse(_Shown().visit(ast.parse(form.format(*names), mode="eval")))
     told = _VARIABLE.sub(lambda found: sources[names.index(found[0])].expr(), shown)
-    return Predicate(sources, check, told, where)
+    return Predicate(sources, check, told, remedy_of_condition(form), where)
 
 
 class _Shown(ast.NodeTransformer):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.guards.guard import Predicate
+from stator.guards.guard import FOR_BRANCHES, FOR_NUMBERS, Predicate
 from stator.guards.source import AttrSource, GlobalSource
 from stator.pytorch.shapes import dynamism
 from stator.pytorch.shapes.symbols import SymValue
@@ -78,7 +78,9 @@ class _Outcomes:
             return None
         self.count += 1
         sources: Any = tuple(value.source for value in search.given)
-        self.trace.guard(Predicate(sources, _Gives(recipe, function, more, result), _text(function, text, result)))
+        remedy = FOR_BRANCHES if function is bool else FOR_NUMBERS
+        told = _text(function, text, result)
+        self.trace.guard(Predicate(sources, _Gives(recipe, function, more, result), told, remedy))
         return result
 
     def begins(self, value: TensorValue | SymValue) -> bool:

@@ -273,9 +273,22 @@ def _call_text(function: Any, args: Any) -> str:
     """A call as the program might write it."""
     sign = _SIGNS.get(f"__{getattr(function, '__name__', '').strip('_')}__")
     if sign is not None and len(args) == 2:
-        left, right = (f"({arg!r})" if " " in repr(arg) and sign not in _COMPARING else repr(arg) for arg in args)
+        left, right = (_enclosed(repr(arg)) if sign not in _COMPARING else repr(arg) for arg in args)
         return f"{left} {sign} {right}"
-    return f"{describe_callable(function)}({', '.join(map(repr, args))})"
+    name, shown = describe_callable(function), list(map(repr, args))
+    if name.startswith("Tensor.") and shown:
+        name = f"{_enclosed(shown.pop(0))}.{name.removeprefix('Tensor.')}"
+    return f"{name}({', '.join(shown)})"
+
+
+def _enclosed(text: str) -> str:
+    """The text of an operand, in parentheses if an operator stands in it that binds less than what follows."""
+    depth = 0
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == " " and not depth:
+            return f"({text})"
+    return text
 
 
 def known_elements(value: TensorValue) -> int:
