@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import gc
 import json
 import sys
 import threading
@@ -23,6 +24,7 @@ def _main() -> int:
     refused = prepared("ranks", options)
     if refused is not None:
         return refused
+    gc.freeze()  # the collector looks no more for garbage in all that is imported, neither now nor when Python ends
     from stator.pytorch.ranks import session  # torch has been imported by now, if there is one
 
     atexit.register(session.leave)  # before the script registers what it has to do, and so after that is done

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import os
 import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch.distributed as dist
@@ -12,7 +15,7 @@ import torch.distributed as dist
 from benchmarks.rank_traffic import Counting
 from stator.pytorch.ranks.board import Board
 from stator.pytorch.ranks.digest import Collective
-from stator.pytorch.ranks.inquiry import Inquiry
+from stator.pytorch.ranks.inquiry import HOST, Inquiry
 from stator.pytorch.ranks.session import Session
 from stator.pytorch.ranks.watcher import Watcher
 from tests.pytorch.distributed.divergence import HARMFUL, HARMLESS
@@ -57,6 +60,25 @@ def test_a_rank_that_asks_for_many_needs_few_round_trips(monkeypatch: pytest.Mon
     inquiry = Inquiry(Board(store), 0, Collective("all_reduce", "0", "sum", 3, False, "step.py:3"), {"0": 0})
     assert inquiry.ask() is None and inquiry.missing == [1023]
     assert store.trips < 40
+
+
+HERE = {"host": HOST, "pid": os.getpid(), "over": False}
+
+
+@pytest.mark.parametrize("state", [HERE, {**HERE, "pid": 2**30}, {**HERE, "host": "elsewhere"}, None])
+def test_who_ends_waits_for_those_that_live_and_compare(state: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stator.pytorch.ranks.session._ALONE", 0.1)
+    monkeypatch.setattr("stator.pytorch.ranks.session._END", 0.6)
+    store, session = dist.HashStore(), Session.__new__(Session)
+    session.board, session.rank, session.size, session.failure, session.told = Board(store), 0, 2, None, True
+    session.watcher = Watcher(0, Board(store), dict, lambda failure: None, lambda: None)
+    if state is not None:
+        session.board.write("state 1", state)
+    session.watcher.start()
+    begin = time.monotonic()
+    session.finish()
+    waited = time.monotonic() - begin > 0.5
+    assert waited == (state is not None and state["pid"] == os.getpid())
 
 
 class Ending:

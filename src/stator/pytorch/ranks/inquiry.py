@@ -14,13 +14,13 @@ from stator.pytorch.ranks.digest import Collective, family
 if TYPE_CHECKING:
     from stator.pytorch.ranks.board import Board
 
-__all__ = ["HOST", "Inquiry"]
+__all__ = ["HOST", "UNHEARD", "Inquiry", "lives"]
 
 HOST = socket.gethostname()
 #: questions without an answer after which a rank on another host counts as ended
 _SILENCE = 60
 #: questions after which nobody waits for a rank that compares nothing
-_UNHEARD = 3
+UNHEARD = 3
 
 #: what there is to say about ranks that differ: the text, the line, what each has
 Finding = tuple[str, str, dict[int, str]]
@@ -59,14 +59,14 @@ class Inquiry:
     def _unheard(self, rank: int) -> Finding | None:
         """It has compiled nothing so far: it may be running ordinary Python, and is not waited for long."""
         self.silent[rank] += 1
-        if self.silent[rank] > _UNHEARD:
+        if self.silent[rank] > UNHEARD:
             self.missing.remove(rank)
         return None
 
     def _judge(self, rank: int, state: dict[str, Any]) -> Finding | None:
         if state["over"]:
             return self._differs(rank, "no further collective: the program has ended")
-        if state["host"] == HOST and not _lives(state["pid"]):
+        if not lives(state):
             return self._differs(rank, "nothing more: its process has ended")
         if state["news"] < self.asked:
             self.silent[rank] += 1
@@ -127,7 +127,12 @@ def _text(doing: dict[str, Any]) -> str:
     return f"{doing['op']}{size} at {doing['where']}"
 
 
-def _lives(pid: int) -> bool:
+def lives(state: dict[str, Any]) -> bool:
+    """Whether the process that wrote this runs, or may, being on another host."""
+    return state["host"] != HOST or _runs(state["pid"])
+
+
+def _runs(pid: int) -> bool:
     """Whether a process of this host runs; one that has ended may wait for its parent to notice."""
     try:
         os.kill(pid, 0)

@@ -30,7 +30,7 @@ from stator.errors import RankDivergenceError
 from stator.pytorch import internals
 from stator.pytorch.ranks.board import Board
 from stator.pytorch.ranks.digest import Digest, Post, digest_of
-from stator.pytorch.ranks.inquiry import Inquiry
+from stator.pytorch.ranks.inquiry import UNHEARD, Inquiry, lives
 from stator.pytorch.ranks.listener import LISTENER, in_company
 from stator.pytorch.ranks.watcher import Watcher
 
@@ -51,6 +51,8 @@ _PATIENCE = 0.3
 _LATER = 16
 #: seconds that a rank which has ended waits for the others to end, so that what they find is its error too
 _END = 5.0
+#: seconds between its questions whether there is still one that could find something
+_ALONE = 2 * _PATIENCE * UNHEARD
 
 
 class Session:
@@ -199,9 +201,13 @@ class Session:
 
     def _others(self, fact: str) -> bool:
         """Whether something is true of another rank, by what it wrote last; and have them write again."""
-        others = [f"state {rank}" for rank in range(self.size) if rank != self.rank]
         self.board.count("news", 1)
-        return any(state is not None and state[fact] for state in self.board.read(*others))
+        return any(state[fact] for state in self._states())
+
+    def _states(self) -> list[dict[str, Any]]:
+        """What the watchers of the others wrote last, without those that have no session."""
+        others = [f"state {rank}" for rank in range(self.size) if rank != self.rank]
+        return [state for state in self.board.read(*others) if state is not None]
 
     # -- failing ----------------------------------------------------------------------------------------------------
 
@@ -240,13 +246,18 @@ class Session:
     def finish(self) -> None:
         """This rank compiles and communicates no more: does another wait for it, or will do so soon?"""
         try:
-            end = time.monotonic() + _END
+            begin = time.monotonic()
+            end, ask = begin + _END, begin + _ALONE
             self.watcher.over = True
             over = self.board.count("over", 1)
             while over < self.size and time.monotonic() < end:
                 self.raise_known()
                 if not self.told:
                     self._claimed()
+                if time.monotonic() > ask:
+                    ask += _ALONE
+                    if not any(not state["over"] and lives(state) for state in self._states()):
+                        break  # they have died, or compare nothing
                 time.sleep(0.02)
                 over = self.board.count("over")
         except RankDivergenceError:
