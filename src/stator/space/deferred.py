@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
-__all__ = ["DeferredNumber", "DeferredStr", "concatenated", "joined"]
+__all__ = ["DeferredNumber", "DeferredStr", "concatenated", "joined", "said_later"]
 
 #: a function that gives text, and its arguments, whose values no longer change
 Piece = tuple[Callable[..., str], list[Value]]
@@ -40,7 +40,8 @@ class DeferredStr(Value):
         """What it says, where guards can tell: they select what is found under it (`self[f"expert_{index}"]`)."""
         found = [self.texts[0]]
         for (function, (value, *options)), text in zip(self.pieces, self.texts[1:], strict=True):
-            said = space.outcome(function, value, *[option.as_host(space) for option in options])
+            known = [option.as_host(space) for option in options]
+            said = function(value.host, *known) if value.constant else space.outcome(function, value, *known)
             if said is None:
                 return space.traced_key(self)
             found += (said, text)
@@ -108,7 +109,14 @@ def joined(pieces: list[Value], text_of: Callable[[Value], str]) -> Value:
         texts = ["" if place in varying else text_of(piece) for place, piece in enumerate(forced)]
         (place,) = varying
         return forced[place].within("".join(texts[:place]), "".join(texts[place:]))
-    return concatenated(*(piece if isinstance(piece, DeferredStr) else text_of(piece) for piece in forced))
+    return concatenated(*(said_later(piece) or text_of(piece) for piece in forced))
+
+
+def said_later(text: Value) -> DeferredStr | None:
+    """Text that is not known yet, or need not be, as it varies from call to call; None for other text."""
+    if isinstance(text, DeferredStr):
+        return text
+    return DeferredStr([(str, [text])]) if text.selects and text.constant else None
 
 
 def concatenated(*pieces: str | DeferredStr) -> Value:

@@ -13,7 +13,8 @@ from stator.guards.source import ConstSource
 from stator.host.version_facts import WARNINGS_LOCK
 from stator.models.stdlib.text_files import SINKS, can_take
 from stator.models.text.repr_ import str_of
-from stator.space.deferred import DeferredStr
+from stator.models.text.varying_text import VaryingText
+from stator.space.deferred import DeferredStr, said_later
 from stator.space.host_types import Host
 from stator.space.operands import check_kind, known_host, refuse, refuse_use
 from stator.space.protocol import FALSE, NONE, builtin
@@ -37,7 +38,7 @@ def print_(
         _print_through(space, target, args, separator, ending, flush)
         return NONE
     texts = [printable(space, str_of(space, arg), "print") for arg in args]
-    if not can_take(space, target, [part for text in (*texts, separator, ending) for part in _known_parts(text)]):
+    if not can_take(space, target, [part for text in (*texts, separator, ending) for part in _known_parts(space, text)]):
         raise refuse("print")
     options = {"file": target}
     if separator.host != " ":
@@ -52,13 +53,14 @@ def print_(
 
 def printable(space: Space, text: Value, function: str) -> Value:
     """Text whose characters are settled, now or when the function prints it."""
-    return text if isinstance(text, DeferredStr) else Constant(str.__str__(known_host(space, text, function)))
+    return said_later(text.force()) or Constant(str.__str__(known_host(space, text, function)))
 
 
-def _known_parts(text: Value) -> list[str]:
-    """What is known of the text already; the rest is numbers and the like."""
+def _known_parts(space: Space, text: Value) -> list[str]:
+    """What must be known of the text already; the rest is numbers and the like, or ASCII at least."""
     if isinstance(text, DeferredStr):
-        return text.texts
+        varying = [value for _, (value, *_) in text.pieces if isinstance(value, VaryingText)]
+        return [*text.texts, *(value.host for value in varying if not value.stays_ascii())]
     return [text.host]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from stator.guards.guard import Equals, TypeIs
+from stator.guards.guard import Equals, Predicate, TypeIs
 from stator.guards.source import CallSource, DictKeySource, Source
 from stator.models.containers.selection import select
 from stator.space import facts
@@ -45,6 +45,12 @@ class VaryingText(Constant):
         """The text, which the trace depends on from now on."""
         self.space.trace.guard(Equals(self.source, self._text))
         return self._text
+
+    def stays_ascii(self) -> bool:
+        """Whether it consists of ASCII characters, as it then does in all calls."""
+        if self._text.isascii():
+            self.space.trace.guard(Predicate((self.source,), str.isascii, f"{self.source.expr()}.isascii()"))
+        return self._text.isascii()
 
     def select(self, space: Space, container: Value, read: HostCallable) -> Value | None:
         base = container.source
