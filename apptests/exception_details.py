@@ -504,3 +504,27 @@ def test_reduce_words_what_cannot_be_iterated():
     assert words(Broken(TypeError("mine"))) == ("TypeError", "reduce() arg 2 must support iteration")
     assert words(Broken(ValueError("mine"))) == ("ValueError", "mine")
     assert words(3) == ("TypeError", "reduce() arg 2 must support iteration")
+
+
+class Refused(ValueError):
+    def __init__(self, request, why):
+        super().__init__(f"request {request}: {why}")
+        self.request = request
+
+
+REFUSED = Refused(1, "once")
+
+
+def test_init_of_an_existing_exception():
+    items = [3]
+    Refused.__init__(REFUSED, items[0], "again")
+    assert REFUSED.args == ("request 3: again",) and str(REFUSED) == "request 3: again" and REFUSED.request == 3
+    ValueError.__init__(REFUSED, items, 2)
+    assert REFUSED.args[0] is items and repr(REFUSED) == "Refused([3], 2)"
+    try:
+        ValueError.__init__(REFUSED, why=1)
+    except TypeError as error:
+        assert "keyword" in str(error)
+    else:
+        raise AssertionError
+    assert REFUSED.args == ([3], 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 from stator import errors
@@ -71,13 +72,26 @@ def _new_model(native: type[BaseException]) -> Any:
 def _init_model(native: type[BaseException]) -> Any:
     def init(self: ExceptionValue, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         if self.source is not None:
-            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__init__"))
+            if not _keeps_arguments(native):
+                raise Unsupported(errors.UnsupportedMethod(native.__name__, "__init__"))
+            _construct(space, native, "__init__", native.__new__(self.cls), args, kwargs)  # raises what it raises
+            self.set_field(space, "args", space.new_tuple(list(args)))
+            return NONE
         space.mark_mutated(self)
         _construct(space, native, "__init__", self.real, args, kwargs)
         self.args = list(args) if issubclass(native, _UNPACKING) else None
         return NONE
 
     return init
+
+
+def _keeps_arguments(native: type[BaseException]) -> bool:
+    """Whether the class has `BaseException.__init__`, which sets `args`: it has no fields of its own to be set."""
+    own = (base for base in native.__mro__ if base not in (BaseException, object))
+    return not any(isinstance(entry, _FIELDS) for base in own for entry in vars(base).values())
+
+
+_FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
 def _str_model(function: Host) -> Any:

@@ -38,7 +38,8 @@ def print_(
         _print_through(space, target, args, separator, ending, flush)
         return NONE
     texts = [printable(space, str_of(space, arg), "print") for arg in args]
-    if not can_take(space, target, [part for text in (*texts, separator, ending) for part in _known_parts(space, text)]):
+    known = [part for text in (*texts, separator, ending) for part in _known_parts(space, text)]
+    if not can_take(space, target, known):
         raise refuse("print")
     options = {"file": target}
     if separator.host != " ":
