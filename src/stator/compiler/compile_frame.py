@@ -57,7 +57,8 @@ class FrameCompiler:
     def compile(self) -> Entry | None:
         """Make the entry, and put it into the cache; None to run the frame as it is this time."""
         limit = sys.getrecursionlimit()
-        with EVENTS.compiling(self.outcome) as outcome, collector.paused():
+        # Listeners are told inside of the pause: what they note lives as long as what the trace has made.
+        with collector.paused(), EVENTS.compiling(self.outcome) as outcome:
             try:
                 outcome.entry = self._restarting()
             finally:

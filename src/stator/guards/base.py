@@ -143,6 +143,8 @@ class Guard:
 def show(obj: object) -> str:
     """A short text for an object, running no code of the user's."""
     kind = type(obj)
+    if kind is str:
+        return _cut(repr(obj))
     if issubclass(kind, type):
         return short_name(own_qualname(obj))  # type: ignore[arg-type]
     if kind is FunctionType:
@@ -155,9 +157,12 @@ def show(obj: object) -> str:
     if issubclass(kind, enum.Enum):
         return f"{short_name(kind.__qualname__)}.{(present_dict(obj) or {}).get('_name_')}"
     if not is_heap_type(kind) and not kind.__flags__ & _HAVE_GC:
-        text = repr(obj)
-        return text if len(text) <= 80 else text[:77] + "..."
+        return _cut(repr(obj))
     return with_article(short_name(own_qualname(kind)))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def show_all(objects: Iterable[object]) -> str:

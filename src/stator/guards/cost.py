@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
 __all__ = ["guard_costs"]
 
+_CHECKS = frozenset(name for name, (is_check, *_) in OPERATIONS.items() if is_check)
+
+_CHECKS = frozenset(name for name, (is_check, *_) in OPERATIONS.items() if is_check)
+
 
 def guard_costs(program: GuardProgram, function: object, args: Sequence[object]) -> list[int]:
     """Nanoseconds that each guard's check takes, with the loads that are made for it first; [] if one fails.
@@ -20,10 +24,9 @@ def guard_costs(program: GuardProgram, function: object, args: Sequence[object])
     """
     times = program.times(function, tuple(args)) or ()
     costs, loading = [], 0
-    for (operation, *_), time in zip(program.instructions, times):
-        is_check = OPERATIONS[operation][0]
+    for instruction, time in zip(program.instructions, times):
         loading += time
-        if is_check:
+        if instruction[0] in _CHECKS:
             costs.append(loading)
             loading = 0
     return costs

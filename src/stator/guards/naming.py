@@ -106,6 +106,8 @@ class Names:
         if self._call is None:
             return source.expr(self._name)
         texts = self._texts
+        if source in texts:
+            return texts[source]
         asked: list[Source] = []
         step: Source | None = source
         while step is not None and step not in texts:
@@ -133,18 +135,14 @@ class Names:
         known = known or (self._variable(source) if self._stacked else "")
         if known:
             return known
-        if isinstance(source, GetAttrSource | TypeAttrSource):
-            base = self.of(source.base)
-            return self._bound_to(source, base) or _stepped(base, f"{base}.{source.name}")
-        if isinstance(source, CallSource):
-            return self._told(source)
-        if isinstance(source, ItemSource) and isinstance(source.base, CallSource):
-            return self._item(source, source.base)
-        if isinstance(source, DictItemSource) and self.called is not None and source.base is self.called.kwargs:
-            return str(source.key)
-        return self._of_cell(source) if isinstance(source, CellContentsSource) else self._asked(source)
+        tell = _TOLD.get(type(source))
+        return self._asked(source) if tell is None else tell(self, source)
 
-    def _bound_to(self, source: GetAttrSource | TypeAttrSource, method: str) -> str:
+    def _attribute(self, source: GetAttrSource) -> str:
+        base = self.of(source.base)
+        return self._bound_to(source, base) or _stepped(base, f"{base}.{source.name}")
+
+    def _bound_to(self, source: GetAttrSource, method: str) -> str:
         """What has the method under its name, for the object that it is bound to: `random` in `random.random`."""
         owner, _, name = method.rpartition(".")
         if source.name != "__self__" or not owner:
@@ -152,11 +150,19 @@ class Names:
         found = self._object(source.base)
         return owner if isinstance(found, MethodType | BuiltinFunctionType) and found.__name__ == name else ""
 
-    def _item(self, source: ItemSource, read: CallSource) -> str | None:
+    def _item(self, source: ItemSource) -> str | None:
         """An item among those that a function of ours has read."""
+        read = source.base
+        if not isinstance(read, CallSource):
+            return self._asked(source)
         if read.text == "parts_of":
             return self.of(read.base)  # `enumerate(layers)`: what it takes its items from
         return f"{self.of(read.base)}[{source.index}]" if read.text == "deque_items" else None
+
+    def _entry(self, source: DictItemSource) -> str | None:
+        """What a call gives by name."""
+        is_given = self.called is not None and source.base is self.called.kwargs
+        return str(source.key) if is_given else self._asked(source)
 
     def _asked(self, source: Source) -> str | None:
         """What whoever knows this kind of sources says."""
@@ -246,6 +252,16 @@ def _own_names(code: CodeType) -> Sequence[str] | None:
 
 
 _STAR_ARGS = 0x04
+
+#: by kinds of sources: what one of them is called; all others are asked about in `STEPS`
+_TOLD: dict[type[Source], Callable[[Names, Any], str | None]] = {
+    GetAttrSource: Names._attribute,
+    TypeAttrSource: Names._attribute,  # the class's name, and the attribute's
+    CallSource: Names._told,
+    ItemSource: Names._item,
+    DictItemSource: Names._entry,
+    CellContentsSource: Names._of_cell,
+}
 
 #: what only frames that are gone on with have
 _OF_FRAMES = {

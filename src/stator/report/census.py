@@ -19,8 +19,6 @@ from stator.errors.exceptions import ConfigError
 from stator.errors.message import parted
 from stator.guards.base import short_name
 from stator.guards.guard import Equals
-from stator.guards.naming import names_of
-from stator.guards.source import CallInputs
 from stator.interp.policy import is_library_file
 from stator.report.events import Broke, Compiled, Listener
 from stator.report.messages import definition
@@ -191,7 +189,7 @@ class CensusTaker(Listener):
             return
         if owner.graph is not None:
             self._add("graphs", dataclasses.replace(self._of(event.code), count=owner.graph.ops))
-        names = names_of(event.code, CallInputs(event.function, tuple(event.args)))
+        names = event.names
         for guard in event.entry.program.guards:  # type: ignore[attr-defined]
             file, line = parted(guard.place())
             if guard.op == Equals.op and file and not is_library_file(file):

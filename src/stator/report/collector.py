@@ -6,15 +6,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import repeat
+from itertools import chain, groupby, repeat
 from types import CodeType
 from typing import TYPE_CHECKING
 
 from stator.bytecode.continuation import resume_line
 from stator.guards.cost import guard_costs
 from stator.guards.intern import sources_of
-from stator.guards.naming import names_of
-from stator.guards.source import CallInputs
 from stator.interp.policy import is_library_file
 from stator.report.events import Broke, Called, Compiled, Listener, listening
 from stator.report.explanation import BreakSite, Explanation, FrameRecord, GraphRecord, GuardRecord, StackLine
@@ -131,13 +129,13 @@ class Collector(Listener):
             self._note(opened.pop(), event)
 
     def _note(self, opened: _Opened, event: Compiled) -> None:
-        called = names_of(event.code, CallInputs(event.function, tuple(event.args))).called
+        called = event.names.called
         # What only passes its arguments on, as modules do, is no function of the program's.
         opened.code = event.code if called is None else called.code
         opened.seconds, opened.backend_seconds = event.seconds, event.backend_seconds
         opened.lines = event.lines or set()
         if event.entry is not None:
-            opened.guards = tuple(guard_records(event.entry.program, event))
+            opened.guards = guard_records(event)
             owner = event.entry.owner
             if owner is not None:
                 opened.generated = owner.text
@@ -151,27 +149,32 @@ class Collector(Listener):
     def explanation(self, result: Host = None) -> Explanation:
         """All that has been told."""
         frames = tuple(opened.record() for opened in self._frames)
-        places = dict.fromkeys(place for frame in frames for place in _places(frame))
-        places |= dict.fromkeys(site.where for site in self._breaks)
+        places = dict.fromkeys([*chain.from_iterable(map(_places, frames)), *(site.where for site in self._breaks)])
         sources = lines_around(place for place in places if not is_library_file(place))
         breaks, recompiles = tuple(self._breaks), tuple(self._recompiles)
         offers = tuple(offered(breaks, recompiles, sources))
         return Explanation(self.name, frames, breaks, recompiles, sources, self._seconds, offers, result)
 
 
-def guard_records(program: Host, event: Compiled) -> Iterator[GuardRecord]:
-    """The guards in the program's names, with their costs."""
-    names = names_of(event.code, CallInputs(event.function, tuple(event.args)))
-    costs = guard_costs(program, event.function, event.args)
-    for guard, cost in zip(program.guards, costs or repeat(0)):
-        yield GuardRecord(guard.told(names), guard.place(), cost)
+def guard_records(event: Compiled) -> tuple[GuardRecord, ...]:
+    """The guards in the program's names, with their costs; () without an entry."""
+    if event.entry is None:
+        return ()
+    program: Host = event.entry.program
+    names, costs = event.names, guard_costs(program, event.function, event.args)
+    records: list[GuardRecord] = []
+    for _, of_line in groupby(zip(program.guards, costs or repeat(0)), lambda measured: measured[0].where):
+        measured = list(of_line)
+        place = measured[0][0].place()  # one text for all that the line has: there are thousands of guards
+        records += [GuardRecord(guard.told(names), place, cost) for guard, cost in measured]
+    return tuple(records)
 
 
 def graph_inputs(event: Compiled) -> tuple[str, ...]:
     """Where the program has the inputs of the graph, in their order; () without a graph."""
     graph = None if event.entry is None else event.entry.owner.graph
-    names = names_of(event.code, CallInputs(event.function, tuple(event.args)))
-    return () if graph is None else tuple(names.of(source) for item in graph.inputs for source in sources_of(item))
+    inputs = () if graph is None else graph.inputs
+    return tuple(event.names.of(source) for item in inputs for source in sources_of(item))
 
 
 def _by_file(lines: set[tuple[str, int]]) -> dict[str, tuple[int, ...]]:
@@ -185,4 +188,4 @@ def _places(frame: FrameRecord) -> Iterator[str]:
     """All lines of the program that there is something to say about."""
     yield frame.where
     yield from (f"{file}:{line}" for file, lines in frame.lines.items() for line in lines)
-    yield from (guard.where for guard in frame.guards if guard.where)
+    yield from dict.fromkeys([guard.where for guard in frame.guards if guard.where])

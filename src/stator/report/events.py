@@ -9,11 +9,14 @@ import dataclasses
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from traceback import FrameSummary
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
 from stator.errors.message import place
+from stator.guards.naming import Names, names_of
+from stator.guards.source import CallInputs
 from stator.report.stats import STATS, BreakRecord, RecompileRecord
 
 if TYPE_CHECKING:
@@ -84,6 +87,11 @@ class Compiled:
     entry: Entry | None = None
     seconds: float = 0.0
     backend_seconds: float = 0.0
+
+    @cached_property
+    def names(self) -> Names:
+        """What the program calls the sources of the call."""
+        return names_of(self.code, CallInputs(self.function, tuple(self.args)))
 
 
 class Listener:

@@ -30,7 +30,7 @@ class StackLine:
         return f'File "{self.file}", line {self.line}, in {self.function}\n    {self.text}'
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(slots=True)  # not frozen: that takes three times as long, and there are thousands
 class Operation:
     """One node of a graph.
 
@@ -103,7 +103,7 @@ class BreakSite:
         return next((line.text for line in reversed(self.user_stack) if line.place == self.where), line_at(self.where))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(slots=True)  # not frozen: that takes three times as long, and there are thousands
 class GuardRecord:
     """What was assumed.
 

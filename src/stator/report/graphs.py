@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from stator.bytecode.decode import decode
@@ -16,13 +15,13 @@ if TYPE_CHECKING:
     from stator.report.events import Called
     from stator.space.host_types import Host
 
-__all__ = ["differing_choices", "frames_of", "graph_record", "result_types"]
+__all__ = ["differing_choices", "graph_record", "line_of", "result_types"]
 
 #: dtype and shape of a tensor
 Type: TypeAlias = tuple[str, tuple[int | str, ...]]
 
 #: a line of a graph's code that gives a result its name, without what it releases
-_ASSIGNED = re.compile(r"^    (\w+)(?: : [^=]+)? = (.*?)(?:;  (?:\w+ = )+None)?$", re.MULTILINE)
+_ASSIGNED = re.compile(r"    (\w+)(?: : [^=]+)? = (.*?)(?:;  (?:\w+ = )+None)?$")
 _PLACE = re.compile(r'File "(.+)", line (\d+)')
 
 
@@ -33,17 +32,24 @@ def result_types(gm: Host) -> dict[str, Type]:
 
 def graph_record(gm: Host, types: dict[str, Type], sources: Iterable[str], event: Called) -> GraphRecord:
     """All that is shown of a graph, given its `result_types`, and where the program has its inputs."""
-    code = dict(_ASSIGNED.findall(gm.code))
+    lines = gm.code.strip().splitlines()
+    results = [_ASSIGNED.match(line) for line in lines]
+    code = {found[1]: found[2] for found in results if found}
+    places = iter(sources)
     nodes = [
-        Operation(node.name, node.op, _target(node), code.get(node.name, ""), *types[node.name], _place(node))
+        Operation(node.name, node.op, _called(node, places), code.get(node.name, ""), *types[node.name], _place(node))
         for node in gm.graph.nodes
         if node.name in types
     ]
-    inputs = [node for node in nodes if node.kind == "placeholder"]
-    inputs = [replace(node, target=source) for node, source in zip(inputs, sources)] or inputs
+    inputs = tuple(node for node in nodes if node.kind == "placeholder")
     ops = tuple(node for node in nodes if node.kind.startswith("call"))
-    text = _code(gm, {node.name: node for node in nodes})
-    return GraphRecord(tuple(inputs), ops, text, event.backend, event.seconds)
+    text = "\n".join(_annotated(zip(lines, results), {node.name: node for node in nodes}))
+    return GraphRecord(inputs, ops, "\n\n".join([text, *_inner(gm)]), event.backend, event.seconds)
+
+
+def _called(node: Host, places: Iterator[str]) -> str:
+    """What a node calls; of an input, where the program has it."""
+    return next(places, "") or _target(node) if node.op == "placeholder" else _target(node)
 
 
 def differing_choices(gm: Host, lines: set[tuple[str, int]]) -> Iterator[str]:
@@ -92,36 +98,35 @@ def _type(example: Host) -> Type:
 
 
 def _place(node: Host) -> str:
-    """The innermost line of the program's own, or of a library where all is one's."""
-    frames = [f"{file}:{line}" for file, line in reversed(frames_of(node))]
-    own = (place for place in frames if not is_library_file(place))
-    return next(own, frames[0] if frames else "")
+    line = line_of(node, lambda file: not is_library_file(file))
+    return "" if line is None else f"{line[0]}:{line[1]}"
 
 
-def frames_of(node: Host) -> list[tuple[str, int]]:
-    """File and line of each of the program's frames, outermost first."""
+def line_of(node: Host, is_own: Callable[[str], bool]) -> tuple[str, int] | None:
+    """File and line of the innermost frame whose file is the program's own, or of the innermost of all.
+
+    Args:
+        is_own: asked about a file.
+    """
+    frames = frames_of(node)
+    first = next(frames, None)
+    return first if first is None or is_own(first[0]) else next((at for at in frames if is_own(at[0])), first)
+
+
+def frames_of(node: Host) -> Iterator[tuple[str, int]]:
+    """File and line of each of the program's frames, innermost first."""
     chain = getattr(node.meta, "chain", ())
-    if chain:  # the text has not been made yet
-        return [(code.co_filename, decode(code).instrs[at].line or code.co_firstlineno) for code, at, _ in chain]
-    return [(file, int(line)) for file, line in _PLACE.findall(node.meta.get("stack_trace") or "")]
+    for code, at, _ in reversed(chain):  # the text has not been made yet
+        yield code.co_filename, decode(code).instrs[at].line or code.co_firstlineno
+    if not chain:
+        yield from ((file, int(line)) for file, line in reversed(_PLACE.findall(node.meta.get("stack_trace") or "")))
 
 
-def _code(gm: Host, nodes: dict[str, Operation]) -> str:
-    """The code of a graph and of the graphs in it, with lines and shapes. (torch's `print_readable` takes half as long
-    as to trace them.)"""
-    parts = []
-    for name, module in gm.named_modules():
-        if hasattr(module, "graph"):
-            parts.append("\n".join(_annotated(module.code.strip(), {} if name else nodes)))
-            if name:
-                parts[-1] = f"# {name}\n{parts[-1]}"
-    return "\n\n".join(parts)
-
-
-def _annotated(code: str, nodes: dict[str, Operation]) -> Iterator[str]:
+def _annotated(lines: Iterable[tuple[str, re.Match[str] | None]], nodes: dict[str, Operation]) -> Iterator[str]:
+    """The lines of a graph's code, with the program's lines and the shapes of results. (torch's `print_readable` takes
+    half as long as to trace them.)"""
     place = ""
-    for line in code.splitlines():
-        found = _ASSIGNED.match(line)
+    for line, found in lines:
         op = nodes.get(found[1]) if found else None
         if op is None:
             yield line
@@ -130,3 +135,10 @@ def _annotated(code: str, nodes: dict[str, Operation]) -> Iterator[str]:
             place = op.where
             yield f"    # {place.rpartition('/')[2]}: {line_at(place)}"
         yield f"{line}  # {op.result}" if op.result else line
+
+
+def _inner(gm: Host) -> Iterator[str]:
+    """The code of the graphs in a graph."""
+    for name, module in gm.named_modules():
+        if name and hasattr(module, "graph"):
+            yield f"# {name}\n{module.code.strip()}"

@@ -30,7 +30,7 @@ class Traced(BaseException):
         if graph is None:
             raise StatorError(f"{event.code.co_qualname} does nothing with tensors: it has no graph")
         graph.gm.sources = graph_inputs(event)
-        graph.gm.guards = tuple(guard_records(event.entry.program, event))
+        graph.gm.guards = guard_records(event)
         return graph.gm
 
 

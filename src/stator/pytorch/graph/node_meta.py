@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from stator.bytecode import decode
 from stator.interp.policy import is_users
-from stator.report.graphs import frames_of
+from stator.report.graphs import line_of
 
 if TYPE_CHECKING:
     import torch.fx
@@ -108,6 +108,5 @@ def _text(chain: Chain) -> str:
 
 def place_of(node: torch.fx.Node) -> str:
     """Where the program has the operation of a node, "file.py:12": its innermost line that is the user's own."""
-    places = frames_of(node)
-    file, line = next((place for place in reversed(places) if is_users(place[0])), places[-1] if places else ("?", 0))
+    file, line = line_of(node, is_users) or ("?", 0)
     return f"{file}:{line}"

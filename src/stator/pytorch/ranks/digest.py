@@ -15,7 +15,7 @@ import torch.fx
 from stator.bytecode.continuation import original_of, unvaried
 from stator.guards.guard import CodeIs
 from stator.pytorch.distributed.operators import calls_in, communicates
-from stator.report.graphs import frames_of
+from stator.report.graphs import line_of
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -188,6 +188,5 @@ def _hint(number: Host) -> int | None:
 
 def _line(node: torch.fx.Node) -> str:
     """The innermost line of the program's own."""
-    lines = frames_of(node)
-    own = [frame for frame in lines if not frame[0].startswith(_LIBRARIES)] or lines
-    return place(*own[-1]) if own else "?"
+    line = line_of(node, lambda file: not file.startswith(_LIBRARIES))
+    return "?" if line is None else place(*line)
