@@ -34,6 +34,31 @@ def test_a_history_from_before_is_left_to_the_engine(backend: str) -> None:
     assert record.code == "SB0205" and "computed before: h" in record.reason
 
 
+def test_the_break_is_named_before_which_it_was_computed() -> None:
+    model = nn.Linear(3, 3)
+
+    def step(x: Any) -> Any:
+        y = model(x)
+        stator.graph_break()
+        (y * y).mean().backward()
+        return y.detach()
+
+    def rest(h: Any) -> None:
+        stator.graph_break()
+        h.sum().backward()
+
+    told = {}
+    for function, given in ((step, torch.ones(2, 3)), (rest, leaf(3).exp())):
+        stator.reset()
+        stator.compile(function, backend="eager")(given)
+        explicit, engine = stator.stats().breaks
+        assert (explicit.code, engine.code) == ("SB0301", "SB0205")
+        told[function] = engine.reason.partition(": gradients go on into ")[2]
+    line = step.__code__.co_firstlineno + 2
+    assert told[step] == f"what was computed before the break at test_backward_left.py:{line} (SB0301): y"
+    assert told[rest] == "what was computed before: h", "the break has nothing to do with it"
+
+
 @backends
 def test_a_view_from_before_leads_to_what_it_is_a_view_of(backend: str) -> None:
     w = leaf(3, 2)

@@ -79,6 +79,7 @@ def resume_function(
     )
     if inner is not None:
         code = variant(code, inner)
+    frame.trace.breaks.resumed.append(code)
     return ResumeFunction(_function(writer, frame, code), values + locals_, code)
 
 

@@ -147,6 +147,7 @@ class FrameCompiler:
             return self._give_up(trace, failure.brk)
         entry = make_entry(region, trace, code, residual)
         if broke is not None:
+            trace.breaks.note_resumed(broke)
             EVENTS.broke(Broke(broke, trace.breaks.where(), trace.breaks.user_stack()))
         return entry
 

@@ -9,6 +9,7 @@ from types import CodeType
 from typing import TYPE_CHECKING
 
 from stator import errors
+from stator.bytecode.by_code import ByCode
 from stator.errors.message import place
 from stator.guards.base import short_name
 from stator.interp.policy import is_library, is_users, users_frame
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Frame
 
 
+#: of codes that go on behind a break, the latest one: its code and place
+_BEHIND = ByCode[tuple[str, str]]()
+
+
+def break_before(code: CodeType) -> tuple[str, str] | None:
+    """The code and the place of the break behind which this code goes on; None for any other code."""
+    return _BEHIND.find(code)
+
+
 class BreakReport:
     """The user's stack at the break, and the failure of Stator's own that has caused it, if one has."""
 
@@ -28,6 +38,8 @@ class BreakReport:
         #: code and instruction of each frame, innermost first
         self.stack: list[tuple[CodeType, Instr]] = []
         self.host_failure: Exception | None = None
+        #: the codes that go on behind the break
+        self.resumed: list[CodeType] = []
         #: the break at which this trace is to stop, and the stack where the trace before it has met it
         self.met_before: tuple[Break, list[tuple[CodeType, Instr]]] | None = None
 
@@ -42,6 +54,11 @@ class BreakReport:
         while at is not None:
             self.stack.append((at.code, instr if at is frame else at.instrs[max(at.index - 1, 0)]))
             at = at.parent
+
+    def note_resumed(self, brk: Break) -> None:
+        """Remember the break of the frames that go on behind it."""
+        for code in self.resumed:
+            _BEHIND.keep(code, (brk.code, self.where()))
 
     def codes_within(self, frame: Frame) -> list[CodeType]:
         """The code of the frame, and of those inside of it in which the break was met."""

@@ -323,6 +323,10 @@ class Finalizers(Protocol):
 class BreakReport(Protocol):
     """Where and why the trace broke; see `stator.interp.break_report.BreakReport`."""
 
+    @property
+    def resumed(self) -> list[CodeType]:
+        """The codes that go on behind the break."""
+
     def note_site(self, frame: Frame, instr: Instr, brk: Break) -> None:
         """Remember the user stack of the innermost frame in which a break was met."""
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os.path
 from typing import TYPE_CHECKING
 
 import torch
 
+from stator.bytecode.continuation import entered_at
+from stator.bytecode.decode import argument_count
 from stator.guards.guard import GlobalState
+from stator.guards.source import LocalSource
+from stator.interp.break_report import break_before
 from stator.pytorch.autograd.history import leaves_reached
 from stator.pytorch.autograd.onlookers import is_engine_unwatched, who_watches_the_engine
 from stator.pytorch.state.saved_hooks import SavedHooks
@@ -38,7 +43,7 @@ def in_the_way(recorder: Recorder, ends: list[TensorValue], until: list[TensorVa
         return onlooker
     leaves = leaves_reached(recorder, [t.fake for t in ends], [t.fake for t in until])
     if leaves is None:
-        return f"gradients go on into what was computed before: {_from_before(recorder)}"
+        return _from_before(recorder)
     recorder.trace.guard(GlobalState(is_engine_unwatched, "nobody sees the autograd engine at work"))
     for leaf in leaves:
         rely_on_leaf(leaf)
@@ -51,10 +56,22 @@ def _only_mapped(recorder: Recorder) -> bool:
 
 
 def _from_before(recorder: Recorder) -> str:
-    """The names of the tensors which autograd has operations before the trace for."""
+    """That autograd has operations before the trace for tensors: which, and behind which break the trace goes on."""
     existing = [value for value in recorder.tracked.existing if value.requires_grad]
-    found = [name_of(value) for value in existing if value.meta is None or not value.meta.is_leaf]
-    return ", ".join(found[:3])
+    found = [value for value in existing if value.meta is None or not value.meta.is_leaf]
+    brk = break_before(recorder.trace.root.code)
+    before = f" the break at {os.path.basename(brk[1])} ({brk[0]})" if brk and any(map(_is_made_inside, found)) else ""
+    return f"gradients go on into what was computed before{before}: {', '.join(map(name_of, found[:3]))}"
+
+
+def _is_made_inside(value: TracedTensor) -> bool:
+    """Whether a frame that is gone on with has it, and was not given it when it was called."""
+    if value.source is None:
+        return False
+    *_, held = value.source.chain()
+    entered = entered_at(value.recorder.trace.root.code)
+    given = () if entered is None else entered[0].co_varnames[: argument_count(entered[0])]
+    return isinstance(held, LocalSource) and held.name not in given
 
 
 def name_of(value: TracedTensor) -> str:
