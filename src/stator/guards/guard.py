@@ -46,6 +46,9 @@ class _OneSource(Guard, Generic[E]):
     def changed(self, names: Names, obj: object) -> Change:
         return _was_and_is(names.quoted(self.source), show(self.expected), show(obj))
 
+    def told(self, names: Names) -> str:
+        return self.shown(names.of(self.sources[0]))
+
 
 class TypeIs(_OneSource[type]):
     """The object's type is exactly ``cls``."""

@@ -94,7 +94,7 @@ def _type(example: Host) -> Type:
     dtype, shape = getattr(example, "dtype", None), getattr(example, "shape", None)
     if dtype is None or shape is None:
         return "", ()
-    return str(dtype).removeprefix("torch."), tuple(size if type(size) is int else str(size) for size in shape)
+    return str(dtype).removeprefix("torch."), tuple([size if type(size) is int else str(size) for size in shape])
 
 
 def _place(node: Host) -> str:
