@@ -54,6 +54,15 @@ def test_options_stand_before_or_behind_the_script_and_its_own_behind_dashes(scr
     assert done.stdout.startswith("['--json']\n") and (tmp_path / "other.html").is_file()
 
 
+def test_all_frames_are_listed_if_asked_for(tmp_path):
+    path = tmp_path / "many.py"
+    lines = [f"stator.compile(lambda x: x * {i}, backend='eager')(torch.ones(2))" for i in range(15)]
+    path.write_text("\n".join(["import stator, torch", *lines]))
+    assert "… and 3 more, captured whole: stator explain --all" in explain(path).stdout
+    done = explain("--all", path)
+    assert "… and" not in done.stdout and "\n  15  <lambda> (many.py:16)" in done.stdout
+
+
 def test_as_json_nothing_else_is_printed(script):
     done = explain(script, "--json")
     found = json.loads(done.stdout)

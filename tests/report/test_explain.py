@@ -259,7 +259,7 @@ def test_changes_at_one_line_are_told_together():
     assert told[0] == f"  {name}  (6 times)"
     assert told[1].endswith("return x * len(words[0])") and told[1].startswith("      needed at test_explain.py:")
     assert told[2] == "      `words[0]` was 'a', is 'bb'"
-    assert sum("`words[0]`" in line for line in told) == 4 and "      … and 2 other changes" in told
+    assert sum("`words[0]` was" in line for line in told) == 4 and "      … and 2 other changes" in told
 
 
 def test_guards_that_several_graphs_check_are_told_once_and_within_the_width():
@@ -294,3 +294,89 @@ def test_breaks_of_one_kind_at_one_line_are_told_together():
         "a condition on a number from Tensor.item depends" in told
         and "a condition on a number from Tensor.item, " in told
     )
+
+
+def told_of(program):
+    with explaining("program") as collector:
+        program()
+    return collector.explanation()
+
+
+def section(explanation, title):
+    """The lines below a title, of all that is shown."""
+    shown = [line.text for line in terminal.lines(explanation)]
+    return shown[shown.index(title) + 1 :] if title in shown else []
+
+
+def test_of_many_frames_those_with_breaks_and_the_dearest_are_shown():
+    def unrolled(x):
+        for i in range(16):
+            x = torch.relu(x)
+            if i % 7 == 3:
+                stator.graph_break()
+        return x
+
+    def program():
+        compiled = [stator.compile(eval(f"lambda x: x * {i}"), backend="eager") for i in range(20)]
+        for one in [*compiled, stator.compile(unrolled, backend="eager")]:
+            one(torch.ones(2))
+
+    explanation = told_of(program)
+    frames = section(explanation, "Frames")
+    assert len(explanation.frames) == 23
+    assert [" 21  ", " 22  "] == [text[1:6] for text in frames if "then SB0301" in text]
+    assert frames[12] == "      … and 11 more, captured whole: stator explain --all, or print(everything=True)"
+    every = terminal.text(explanation, everything=True)
+    assert "… and" not in every and all(f"\n  {number:2}  " in every for number in range(1, 24))
+
+
+def test_what_is_compiled_for_one_call_each_is_told_once():
+    def label(x, name):
+        return x * 2, {name: len(name)}
+
+    def program():
+        compiled = stator.compile(label, backend="eager")
+        for number in range(6):
+            compiled(torch.ones(3), f"n{number}")
+
+    told, *more = section(told_of(program), "Compiled for one call each")
+    assert told.startswith("  test_what_is_compiled_for_one_call_each_is_told_once.<locals>.label (test_explain.py:")
+    assert ": compiled 6 times, each used once, " in told
+    assert more[0] == "      what varies: `name`"
+    assert more[1:3] == [
+        "      what helps: put what varies in each call in a function with",
+        "      stator.disable, or make it a tensor",
+    ]
+
+
+def test_functions_made_anew_are_for_one_call_each():
+    def program():
+        for number in range(5):
+            scale = stator.compile(lambda x, by=str(number): (x, by), backend="eager", isolate_recompiles=True)
+            scale(torch.ones(3) * 2)
+
+    told, *more = section(told_of(program), "Compiled for one call each")
+    assert ": compiled 5 times, each used once, " in told
+    assert more[0].startswith("      what helps: compile one function, outside of the loop,")
+
+
+def test_what_comes_again_and_what_goes_on_in_one_call_is_no_waste():
+    def pick(x, name):
+        return x * 2, {name: 1}
+
+    def unrolled(x):
+        for i in range(40):
+            x = torch.relu(x)
+            if i % 7 == 3:
+                stator.graph_break()
+        return x
+
+    def program():
+        compiled = stator.compile(pick, backend="eager")
+        for name in "abcdeabcde":
+            compiled(torch.ones(3), name)
+        stator.compile(unrolled, backend="eager")(torch.ones(3))
+
+    explanation = told_of(program)
+    assert len(explanation.frames) > 10 and not explanation.used_once
+    assert {frame.calls for frame in explanation.frames if frame.function.endswith("pick")} == {2}

@@ -23,6 +23,7 @@ def add(commands: Commands) -> None:
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", help="list all frames, where there are many")
     parser.add_argument("--html", metavar="FILE", help="write a page of HTML that needs nothing else")
     parser.add_argument(
         "--fix",
@@ -60,7 +61,7 @@ def _tell(explanation: Explanation, options: argparse.Namespace) -> None:
     if options.json:
         print(explanation.to_json())
     else:
-        explanation.print()
+        explanation.print(everything=options.all)
     if options.html:
         explanation.to_html(options.html)
         print(f"stator explain: {options.html} has it all", file=sys.stderr)

@@ -21,6 +21,7 @@ from stator.report.offered import offered
 from stator.report.source_lines import lines_around
 
 if TYPE_CHECKING:
+    from stator._core import Entry
     from stator.report.stats import RecompileRecord
     from stator.space.host_types import Host
 
@@ -53,6 +54,7 @@ class _Opened:
         self.inputs: tuple[str, ...] = ()
         self.seconds = self.backend_seconds = 0.0
         self.lines: set[tuple[str, int]] = set()
+        self.entry: Entry | None = None
 
     def record(self) -> FrameRecord:
         """What there is to tell of it."""
@@ -60,7 +62,7 @@ class _Opened:
         return FrameRecord(
             code.co_qualname, code.co_filename, code.co_firstlineno, resume_line(code), self.started,
             self.seconds - self.backend_seconds, self.backend_seconds, _by_file(self.lines), self._graph(), self.brk,
-            self.guards, self.generated, self.recompiled,
+            self.guards, self.generated, self.recompiled, 0 if self.entry is None else self.entry.hits,
         )  # fmt: skip
 
     def _graph(self) -> GraphRecord | None:
@@ -134,6 +136,7 @@ class Collector(Listener):
         opened.code = event.code if called is None else called.code
         opened.seconds, opened.backend_seconds = event.seconds, event.backend_seconds
         opened.lines = event.lines or set()
+        opened.entry = event.entry
         if event.entry is not None:
             opened.guards = guard_records(event)
             owner = event.entry.owner

@@ -12,6 +12,10 @@ from stator.report.stats import RecompileRecord
 __all__ = ["BreakSite", "Explanation", "FrameRecord", "GraphRecord", "GuardRecord", "Offer", "Operation", "StackLine"]
 
 
+#: so often a function is compiled until it is told that no case has come again
+_TOO_OFTEN = 4
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class StackLine:
     """A line of the program in execution: file, line, the function that it is in, its text."""
@@ -137,6 +141,7 @@ class FrameRecord:
         guards: what was assumed.
         generated: the Python that runs in the frame's place; "" where the frame runs as it is.
         recompiled: why it was compiled again; None if it was for the first time.
+        calls: how many calls have been run by what was compiled.
     """
 
     function: str
@@ -152,11 +157,17 @@ class FrameRecord:
     guards: tuple[GuardRecord, ...]
     generated: str
     recompiled: RecompileRecord | None
+    calls: int = 0
 
     @property
     def where(self) -> str:
         """Its file and line."""
         return f"{self.file}:{self.line}"
+
+    @property
+    def seconds(self) -> float:
+        """How long it took to compile it."""
+        return self.trace_seconds + self.backend_seconds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -249,6 +260,20 @@ class Explanation:
         return sum(frame.backend_seconds for frame in self.frames)
 
     @property
+    def used_once(self) -> tuple[tuple[FrameRecord, ...], ...]:
+        """The frames of each function that was compiled for each of several calls: none of them was used again."""
+        groups: dict[tuple[str, str, int], list[FrameRecord]] = {}
+        for frame in self.frames:
+            groups.setdefault((frame.function, frame.where, frame.resumed), []).append(frame)
+        calls = {key[:2]: sum(frame.calls for frame in group) for key, group in groups.items() if not key[2]}
+        return tuple(
+            tuple(group)
+            for key, group in groups.items()
+            # A loop that breaks goes on as often in one call, which is the only one here.
+            if _TOO_OFTEN <= len(group) <= calls.get(key[:2], 0) and all(frame.calls == 1 for frame in group)
+        )
+
+    @property
     def compile_times(self) -> str:
         """Both, in words."""
         return f"{self.trace_seconds:.3f} s of tracing, {self.backend_seconds:.3f} s in the backend"
@@ -258,11 +283,15 @@ class Explanation:
 
         return terminal.text(self)
 
-    def print(self) -> None:
-        """Print it: with `rich` on a terminal where that is installed, as plain text otherwise."""
+    def print(self, *, everything: bool = False) -> None:
+        """Print it: with `rich` on a terminal where that is installed, as plain text otherwise.
+
+        Args:
+            everything: all frames, where there are many; otherwise those with breaks, and the dearest.
+        """
         from stator.report import terminal
 
-        terminal.show(self)
+        terminal.show(self, everything=everything)
 
     def to_json(self) -> str:
         """All of it but the program's result, as a JSON object."""

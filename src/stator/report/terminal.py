@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 import textwrap
 from collections import Counter
@@ -20,6 +21,8 @@ __all__ = ["Line", "lines", "show", "text"]
 _WIDTH = 80
 #: how many guards are shown, the dearest
 _MOST_GUARDS = 5
+#: how many frames are shown, if not all are asked for
+_MOST_FRAMES = 12
 #: how many reasons are told of breaks at one line, and of changes that matter at one
 _MOST_TOLD = 4
 
@@ -31,12 +34,12 @@ class Line(NamedTuple):
     style: str = ""
 
 
-def text(explanation: Explanation) -> str:
+def text(explanation: Explanation, *, everything: bool = False) -> str:
     """The plain form."""
-    return "\n".join(line.text for line in lines(explanation))
+    return "\n".join(line.text for line in lines(explanation, everything=everything))
 
 
-def show(explanation: Explanation) -> None:
+def show(explanation: Explanation, *, everything: bool = False) -> None:
     """Print it, coloured where that is seen and `rich` is installed."""
     if sys.stdout.isatty():
         try:
@@ -46,14 +49,14 @@ def show(explanation: Explanation) -> None:
             pass
         else:
             console = Console(highlight=False)
-            for line in lines(explanation):
+            for line in lines(explanation, everything=everything):
                 console.print(Text(line.text, line.style))
             return
-    print(text(explanation))
+    print(text(explanation, everything=everything))
 
 
-def lines(explanation: Explanation) -> Iterator[Line]:
-    """All that is shown."""
+def lines(explanation: Explanation, *, everything: bool = False) -> Iterator[Line]:
+    """All that is shown; of many frames only some, if not everything is asked for."""
     yield Line(_headline(explanation), "bold")
     yield Line(f"  {explanation.compile_times}", "dim")
     if not explanation.frames:
@@ -67,11 +70,14 @@ def lines(explanation: Explanation) -> Iterator[Line]:
             yield from _break(sites)
     if explanation.frames:
         yield from _headed("Frames")
-        for number, frame in enumerate(explanation.frames, 1):
-            yield from _frame(number, frame)
+        yield from _frames(explanation.frames, len(explanation.frames) if everything else _MOST_FRAMES)
     if explanation.recompiles:
         yield from _headed("Compiled again")
         yield from _recompiles(explanation.recompiles)
+    if explanation.used_once:
+        yield from _headed("Compiled for one call each")
+        for frames in explanation.used_once:
+            yield from _for_one_call(frames)
     if explanation.patches:
         yield from _headed("Patches, not tried yet: stator explain SCRIPT --fix makes those that hold")
         for offer in explanation.patches:
@@ -124,12 +130,44 @@ def _told_of(sentences: Sequence[str], noun: str) -> Iterator[Line]:
         yield Line(f"      … and {counted(len(often) - _MOST_TOLD, f'other {noun}')}")
 
 
+def _frames(frames: Sequence[FrameRecord], most: int) -> Iterator[Line]:
+    """So many frames: of more those with breaks first, then those that took longest."""
+    ranked = sorted(range(len(frames)), key=lambda at: (frames[at].brk is None, -frames[at].seconds))
+    for at in sorted(ranked[:most]):
+        yield from _frame(at + 1, frames[at])
+    left = [frames[at] for at in ranked[most:]]
+    if left:
+        broken = sum(frame.brk is not None for frame in left)
+        what = f"{broken} of them with breaks" if broken else "captured whole"
+        yield Line(f"      … and {len(left)} more, {what}: stator explain --all, or print(everything=True)", "dim")
+
+
+def _for_one_call(frames: Sequence[FrameRecord]) -> Iterator[Line]:
+    """A function that was compiled for each of its calls."""
+    seconds = sum(frame.seconds for frame in frames)
+    yield Line(f"  {_named(frames[0])}: compiled {len(frames)} times, each used once, {seconds:.3f} s", "yellow")
+    changes = [frame.recompiled for frame in frames if frame.recompiled is not None]
+    varied = list(dict.fromkeys(name for change in changes for name in _QUOTED.findall(change.reason)))
+    if varied:
+        more = ", …" if len(varied) > _MOST_TOLD else ""
+        yield from _wrapped(f"what varies: {', '.join(varied[:_MOST_TOLD])}{more}")
+    yield from _wrapped(_KEEP_APART if changes else _MAKE_ONCE, "what helps: ")
+
+
+_QUOTED = re.compile(r"`[^`]+`")
+_KEEP_APART = "put what varies in each call in a function with stator.disable, or make it a tensor"
+_MAKE_ONCE = "compile one function, outside of the loop, and give it what differs as an argument"
+
+
+def _named(frame: FrameRecord) -> str:
+    return f"{frame.function} ({f'from line {frame.resumed} on' if frame.resumed else _short(frame.where)})"
+
+
 def _frame(number: int, frame: FrameRecord) -> Iterator[Line]:
     graph = "no graph" if frame.graph is None else f"a graph of {counted(len(frame.graph.ops), 'operation')}"
     seconds = f"{frame.trace_seconds:.3f} s + {frame.backend_seconds:.3f} s"
-    name = f"{frame.function} ({f'from line {frame.resumed} on' if frame.resumed else _short(frame.where)})"
     end = f", then {frame.brk.code} at {_short(frame.brk.where)}" if frame.brk else ""
-    yield Line(f"  {number:2}  {name}: {graph}, {counted(len(frame.guards), 'guard')}, {seconds}{end}")
+    yield Line(f"  {number:2}  {_named(frame)}: {graph}, {counted(len(frame.guards), 'guard')}, {seconds}{end}")
 
 
 def _recompiles(records: Sequence[RecompileRecord]) -> Iterator[Line]:
