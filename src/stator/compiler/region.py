@@ -202,11 +202,11 @@ class CompileRegion:
 
     def _limit_reached(self, code: CodeType, config: Config, limit: tuple[str, int], reason: RecompileRecord) -> None:
         refused = self.fullgraph or config.fail_on_recompile_limit_hit
-        told = messages.limit_reached(reason, limit, refused=refused)
+        brk = errors.RecompileLimit(reason.where.partition(" (")[0], limit[1], reason.reason).advising(reason.hint)
+        told = messages.limit_reached(reason, limit, brk.hint, refused=refused)
         if refused:
             raise errors.RecompileLimitError(str(told))
-        brk = errors.RecompileLimit(reason.where.partition(" (")[0], limit[1], reason.reason)
-        EVENTS.broke(Broke(brk.advising(reason.hint), messages.about(messages.definition(code))[0], tuple(told.stack)))
+        EVENTS.broke(Broke(brk, messages.about(messages.definition(code))[0], tuple(told.stack)))
         messages.LOG.warning("%s", told)
 
     def _leave(self, codes: Iterable[CodeType]) -> None:

@@ -91,7 +91,7 @@ def not_again(record: RecompileRecord) -> Message:
     return Message(errors.Recompiled.code, text, (_needed_at(record),), meanwhile=meanwhile, hint=hint)
 
 
-def limit_reached(record: RecompileRecord, limit: tuple[str, int], *, refused: bool) -> Message:
+def limit_reached(record: RecompileRecord, limit: tuple[str, int], hint: str, *, refused: bool) -> Message:
     """A function has been compiled as often as allowed; `refused`: its call is an error."""
     name, most = limit
     earlier = [each for each in STATS.recompiles_of(record.where) if each.reason != record.reason]
@@ -102,7 +102,7 @@ def limit_reached(record: RecompileRecord, limit: tuple[str, int], *, refused: b
         (_needed_at(record),),
         [f"{each.reason}{f' ({each.count} times)' if each.count > 1 else ''}" for each in told],
         "the call is not made" if refused else _LEFT,
-        record.hint or errors.RecompileLimit.hint,
+        hint,
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator.pytorch.fake.metadata import hint_of
-from stator.pytorch.shapes.whole import recorded_with
+from stator.pytorch.shapes.whole import number_of, recorded_with, tensor_of
 from stator.pytorch.tensors.lowering import Call
 from stator.space.value import Constant
 
@@ -36,11 +36,8 @@ def _classifier(function: Function, of_tensors: Function) -> Handler:
             return Constant(function(0))
         if hint_of(value.number) is not None:  # type: ignore[attr-defined]
             return None  # it is assumed
-        held = recorded_with(
-            space, Call(torch.scalar_tensor, "call_function", torch.scalar_tensor), value, dtype=torch.float64
-        )
-        found = recorded_with(space, Call(of_tensors, "call_function", of_tensors), held)
-        return recorded_with(space, Call(torch.Tensor.item, "call_method", "item"), found)
+        held = tensor_of(space, value, torch.float64)
+        return number_of(space, recorded_with(space, Call(of_tensors, "call_function", of_tensors), held))
 
     return handler
 

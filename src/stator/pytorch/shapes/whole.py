@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["models", "recorded_with", "to_whole", "whole_number"]
+__all__ = ["models", "number_of", "recorded_with", "tensor_of", "to_whole", "whole_number"]
 
 
 def whole_number(space: Space, function: Function, number: Any) -> Value:
@@ -39,8 +39,17 @@ def whole_number(space: Space, function: Function, number: Any) -> Value:
 
 def _own(space: Space, number: Any, dtype: torch.dtype) -> Any:
     """A number that the graph computes, as a symbol of its own."""
-    held = recorded_with(space, Call(torch.scalar_tensor, "call_function", torch.scalar_tensor), number, dtype=dtype)
-    return recorded_with(space, Call(torch.Tensor.item, "call_method", "item"), held)
+    return number_of(space, tensor_of(space, number, dtype))
+
+
+def tensor_of(space: Space, number: Any, dtype: torch.dtype) -> Any:
+    """A tensor of a number that the graph computes, recorded."""
+    return recorded_with(space, Call(torch.scalar_tensor, "call_function", torch.scalar_tensor), number, dtype=dtype)
+
+
+def number_of(space: Space, tensor: Any) -> Any:
+    """The number that a tensor has, recorded: it belongs to the graph."""
+    return recorded_with(space, Call(torch.Tensor.item, "call_method", "item"), tensor)
 
 
 def recorded_with(space: Space, call: Call, operand: Any, **options: object) -> Any:

@@ -11,7 +11,7 @@ from stator.pytorch.fake.failure import Failure
 from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.shapes.computed import computed_number
 from stator.pytorch.shapes.symbols import SymValue, compute
-from stator.pytorch.shapes.whole import recorded_with, whole_number
+from stator.pytorch.shapes.whole import number_of, recorded_with, whole_number
 from stator.pytorch.tensors.known import contents, is_scalar_member
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recipes import Search
@@ -49,7 +49,7 @@ def as_number(space: Space, tensor: TensorValue, kind: type) -> Value | None:
     number = recorder.shapes.elements.get(place) or (recorder.shapes.begun and _of_sizes(space, tensor)) or None
     if number is None:
         try:
-            number = recorded_with(space, Call(_Base.item, "call_method", "item"), tensor)
+            number = number_of(space, tensor)
         except Failure:  # more than one element: eager words the error
             return None
     if place is not None:
