@@ -98,7 +98,8 @@ def test_a_break_at_a_function_of_numpy_names_it() -> None:
         return np.mean(window)
 
     with pytest.raises(stator.GraphBreakError, match=r"numpy\.mean makes a Python value"):
-        stator.compile(keep, backend="eager", fullgraph=True)(deque[Any](), torch.ones(3))
+        stator.compile(keep, backend="eager", fullgraph=True)(deque[Any]([1]), torch.ones(3))
+    stator.compile(keep, backend="eager", fullgraph=True)(deque[Any]([1.0]), torch.ones(3))
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])

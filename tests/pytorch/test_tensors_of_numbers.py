@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -49,3 +51,31 @@ def test_booleans_are_branches() -> None:
     compiled = stator.compile(program)
     for n in (3, 7, 0, 5):
         assert_same(compiled(torch.ones(3), n), program(torch.ones(3), n), str(n))
+
+
+def weighted(x: Any, s: float, t: float) -> Any:
+    return (x * torch.tensor([s, 1.0, s * t])).sum(), torch.tensor((t,), dtype=torch.float64), torch.as_tensor([t, s])
+
+
+def in_numpy(x: Any, s: float, t: float) -> Any:
+    recent = deque([s, 2.0, t])
+    text = f"{np.mean(recent):.5f}"
+    return (x * t).sum(), np.mean([s, t]), np.array([s, t, 1.0]), np.std((s, t)), np.mean(recent), text
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "inductor"])
+@pytest.mark.parametrize("function", [weighted, in_numpy])
+def test_lists_of_floats_that_vary_are_one_graph(function: Any, backend: str) -> None:
+    stator.reset()
+    compiled = stator.compile(function, backend=backend, fullgraph=True)
+    for n in range(6):
+        x, y = (torch.arange(3.0, requires_grad=True) for _ in range(2))
+        (total, *found), (wanted, *expected) = compiled(x, n / 7, 1 - n / 3), function(y, n / 7, 1 - n / 3)
+        total.backward()
+        wanted.backward()
+        torch.testing.assert_close(total, wanted)
+        torch.testing.assert_close(x.grad, y.grad)
+        for a, b in zip(found, expected, strict=True):
+            assert type(a) is type(b) and getattr(a, "dtype", None) == getattr(b, "dtype", None)
+            assert a == b if isinstance(b, str) else np.allclose(a, b, rtol=1e-15, atol=0)
+    assert stator.stats().graphs <= 3

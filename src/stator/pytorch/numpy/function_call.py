@@ -45,6 +45,7 @@ def call(space: Space, host: Host, name: str, args: list[Value], kwargs: dict[st
     """Record a call of NumPy's function `host`, which `array_call` knows by `name`."""
     if name == "ndarray.__setitem__" and len(args) == 3:
         args = [*args[:2], stored(space, name, args[0].force(), args[2].force())]
+    args = [_array_of_floats(space, arg) for arg in args]
     asked = _Asked(space, host, name, args, kwargs)
     if asked.settled is not None:
         return asked.settled
@@ -176,6 +177,19 @@ def _cast(space: Space, host: Host, name: str, args: list[Value]) -> list[Value]
     if why is not None or (found[1] == "inplace" and kinds[0] != types[0]):
         raise refusal(name, why or _OTHER_TYPE)
     return [_of_type(space, value, dtype) for value, dtype in zip(values, types, strict=True)]
+
+
+def _array_of_floats(space: Space, value: Value) -> Value:
+    """The array that NumPy makes of a list of floats some of which are symbols: torch would make constants of these."""
+    value = value.force()
+    sequence = space.new_list(space.unpack(value)) if value.cls is deque else value
+    items = items_of(space, sequence)
+    if not items or not all(item.force().cls is float for item in items):
+        return value
+    if not any(item.force().symbolic for item in items):
+        return value
+    made: Any = space.call_builtin(torch.tensor, [sequence], {"dtype": space.fresh(torch.float64)})
+    return ArrayValue(made.force(), np.ndarray)
 
 
 def _as_array(space: Space, value: Value) -> Value:

@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.space.space import Space
 
-__all__ = ["MAKERS", "tensor_of_float", "tensor_of_symbols", "with_conditions", "with_numbers", "with_tensors"]
+__all__ = [
+    "MAKERS",
+    "tensor_of_float",
+    "tensor_of_floats",
+    "tensor_of_symbols",
+    "with_conditions",
+    "with_numbers",
+    "with_tensors",
+]
 
 _Base: Any = internals.TensorBase
 #: functions to which a condition is a number, beside tensors of numbers
@@ -73,12 +81,39 @@ def tensor_of_float(space: Space, call: Call) -> Call | None:
     if len(call.args) > 1 or not call.kwargs.keys() <= {"dtype", "device"}:
         return None
     recorder = space.trace.recorder
-    box = _boxed(recorder, value) or _multiplied(recorder, value)
+    return _converted(call, _boxed(recorder, value) or _multiplied(recorder, value))
+
+
+def _converted(call: Call, box: TensorValue) -> Call:
+    """The tensor that a call makes of a number, or of several, as a copy of one in double precision."""
     again = Call(_Base.to, "call_method", "to")
     given = {name: option for name, option in call.kwargs.items() if option is not None}
-    again.args, again.kwargs = call.args, {"dtype": torch.get_default_dtype(), **given, "copy": True}
+    again.args, again.kwargs = (Operand(0),), {"dtype": torch.get_default_dtype(), **given, "copy": True}
     again.operands, again.metas = [box], [box.meta]
     return again
+
+
+def tensor_of_floats(space: Space, call: Call) -> Call | None:
+    """`torch.tensor([rate, 1.0])` with symbolic floats that existing numbers give, of tensors that the graph is given:
+    AOTAutograd would make constants of them."""
+    items = call.args[0] if len(call.args) == 1 else None
+    if not isinstance(items, list | tuple) or not call.kwargs.keys() <= {"dtype", "device"}:
+        return None
+    symbolic = [operand.symbolic and operand.cls is float for operand in call.operands]
+    if not all(symbolic) or not all(type(item) in (Operand, float) for item in items):
+        return None
+    recorder = space.trace.recorder
+    stacked = Call(torch.stack, "call_function", torch.stack)
+    stacked.args = ([Operand(index) for index in range(len(items))],)
+    for item in items:
+        value = call.operands[item.index] if type(item) is Operand else None
+        box: Any = (
+            _constant(recorder, item) if value is None else _boxed(recorder, value) or _multiplied(recorder, value)
+        )
+        stacked.operands.append(box)
+        stacked.metas.append(box.meta)
+    made: Any = recorder.record(stacked)
+    return _converted(call, made)
 
 
 def with_conditions(space: Space, call: Call) -> Call | None:
@@ -152,13 +187,18 @@ def _boxed(recorder: Recorder, value: Any) -> TensorValue | None:
 
 def _multiplied(recorder: Recorder, value: Any) -> Any:
     """One, as a tensor, times a number that the graph computes: AOTAutograd knows to do without the number there."""
-    one = Call(torch.ones, "call_function", torch.ones)
-    one.args, one.kwargs = ((),), {"dtype": torch.float64, "device": "cpu"}
     product = Call(torch.mul, "call_function", torch.mul)
     product.args = (Operand(0), Operand(1))
-    made: Any = recorder.record(one)
+    made = _constant(recorder, 1.0)
     product.operands, product.metas = [made, value], [made.meta, value.meta]
     return recorder.record(product)
+
+
+def _constant(recorder: Recorder, number: float) -> Any:
+    """A known number, in a tensor."""
+    full = Call(torch.full, "call_function", torch.full)
+    full.args, full.kwargs = ((), number), {"dtype": torch.float64, "device": "cpu"}
+    return recorder.record(full)
 
 
 def tensor_of_symbols(call: Call) -> Call | None:

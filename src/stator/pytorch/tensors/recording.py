@@ -12,6 +12,7 @@ from stator.pytorch.nesting import items_of
 from stator.pytorch.shapes.number_operands import (
     MAKERS,
     tensor_of_float,
+    tensor_of_floats,
     tensor_of_symbols,
     with_conditions,
     with_numbers,
@@ -47,7 +48,7 @@ def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]
     if call.operands and call.function in _OF_SIZES:
         call = with_numbers(space, call) or call  # a number read elsewhere is the same number here
     elif call.operands and call.function in MAKERS:
-        call = tensor_of_float(space, call) or tensor_of_symbols(call) or call
+        call = tensor_of_float(space, call) or tensor_of_floats(space, call) or tensor_of_symbols(call) or call
     if space.trace.recorder.shapes.begun:  # else there are no symbols
         call = with_tensors(space, call) or with_conditions(space, call) or call
     try:
