@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from stator.models.stdlib.clocks import Clock
 from stator.models.stdlib.critical_section import CriticalSection
 from stator.pytorch import internals
+from stator.pytorch.fake.storage import storages_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import torch.fx
 
@@ -92,6 +93,19 @@ class GraphEffects:
             self.keep.add(node)
         if operation.function is internals.assert_scalar:
             self.asserting.add(node)
+
+    def writers_of(self, tensors: Iterable[TracedTensor]) -> frozenset[Operation]:
+        """What has last written to the memory of tensors: to themselves, and to other existing tensors in it."""
+        roots, rewritten = {tensor.root for tensor in tensors}, self.rewritten
+        if not rewritten:
+            return frozenset()
+        memory = set[int]().union(*[storages_of(root.host) for root in roots if root.host is not None])
+        others = {root: root.host for root in rewritten if root.host is not None} if memory else {}
+        return frozenset(
+            by
+            for root, by in rewritten.items()
+            if root in roots or (root in others and not memory.isdisjoint(storages_of(others[root])))
+        )
 
     def drop(self, node: torch.fx.Node) -> None:
         """A node that was noted is in the graph no more."""

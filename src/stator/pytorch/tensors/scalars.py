@@ -15,7 +15,7 @@ from stator.pytorch.shapes.whole import number_of, recorded_with, whole_number
 from stator.pytorch.tensors.known import contents, is_scalar_member
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recipes import Search
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.value import Constant, Raised, Value
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def as_number(space: Space, tensor: TensorValue, kind: type) -> Value | None:
         held = recorded_with(space, Call(_Base.to, "call_method", "to"), tensor, dtype=_DTYPES[kind])
         return as_number(space, held, kind)
     recorder = space.trace.recorder
-    place = None if recorder.effects.acts or tensor.root in recorder.effects.rewritten else _place(recorder, tensor)
+    place = None if recorder.effects.acts else _place(recorder, tensor)
     number = recorder.shapes.elements.get(place) or (recorder.shapes.begun and _of_sizes(space, tensor)) or None
     if number is None:
         try:
@@ -87,11 +87,20 @@ def truth_of_sizes(space: Space, tensor: TensorValue) -> Value | None:
 
 
 def _place(recorder: Recorder, tensor: TensorValue) -> Any:
-    """What tells a number from others that are read from tensors nobody writes to: the same is one symbol."""
-    operation = tensor.operation
-    if operation is None or operation.key is None or operation.effectful:
-        return id(recorder.nodes.graph), tensor
-    return id(recorder.nodes.graph), operation.function, operation.key, tuple(operation.operands), tensor.path
+    """What tells a number from others that are read: of the same the second is the symbol that the first is.
+
+    Numbers that one function gives for the same tensors are the same as long as nobody writes to these in between:
+
+        i = x.argmax().item()
+        x[i] = 0                # the next `x.argmax()` is another number
+    """
+    operation, graph, effects = tensor.operation, id(recorder.nodes.graph), recorder.effects
+    if operation is not None and operation.key is not None and not operation.effectful:
+        writers = effects.writers_of([tensor, *tensors_among(operation.operands)])
+        if all(writer.step < operation.step for writer in writers):
+            facts = operation.function, operation.key, operation.state, tuple(operation.operands), tensor.path
+            return graph, facts, writers
+    return graph, tensor, effects.writers_of([tensor])
 
 
 def known_as(space: Space, conversion: Function, value: Value, branch: bool = False) -> Value | None:
