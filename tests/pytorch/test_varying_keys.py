@@ -69,6 +69,27 @@ def floats(x: torch.Tensor, i: int, j: int, held: Any) -> Any:
     return d
 
 
+def collected(x: torch.Tensor, i: int, j: int, held: Any) -> Any:
+    """Sets of numbers that nothing looks at, but for how many there are."""
+    found, other = {i, 100}, set()
+    for number in (i + 1, j, 3, -1):
+        found.add(number)
+        other.add(number)
+    return found, len(found), other, {j}, x + len(other)
+
+
+def collected_and_looked_at(x: torch.Tensor, i: int, j: int, held: Any) -> Any:
+    found = {1, 2}
+    found.discard(1)
+    found.add(i)
+    other = {i, j, 7}
+    copied = other.copy()
+    copied.discard(j)
+    third = {j}
+    third.add(i)
+    return found, [x + n for n in other], copied, i + 1 in third, other | found, frozenset(third), third.pop()
+
+
 class Odd:
     def __hash__(self) -> int:
         return 7
@@ -77,7 +98,10 @@ class Odd:
         return other == 7
 
 
-PROGRAMS = [made, held_outside, taken_away, by_default, in_order, merged, with_a_hash, floats]
+PROGRAMS = [
+    *(made, held_outside, taken_away, by_default, in_order, merged, with_a_hash, floats),
+    *(collected, collected_and_looked_at),
+]
 #: pairs of keys; equal to each other, to those in the dict held outside, and to none
 NUMBERS = [(20, 30), (21, 31), (22, 40), (23, 23), (24, 23), (7, 8), (3, 25), (9, 3), (4, 5), (0, 1), (1, -1), (26, 50)]
 
@@ -99,7 +123,9 @@ def test_keys(program: Program, backend: str) -> None:
         assert _outcome(compiled, i, j) == _outcome(program, i, j), (i, j)
 
 
-@pytest.mark.parametrize("program", [made, held_outside, by_default, in_order, floats], ids=lambda p: p.__name__)
+@pytest.mark.parametrize(
+    "program", [made, held_outside, by_default, in_order, floats, collected], ids=lambda p: p.__name__
+)
 def test_new_keys_are_no_new_entries(program: Program) -> None:
     compiled = stator.compile(program, backend="eager", fullgraph=True)
     for n in range(20, 30):
@@ -252,6 +278,25 @@ class Layer(nn.Module):
 def _breaking(module: nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
     stator.graph_break()
     return output * 2
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_hooks_that_are_always_called_are_entries_of_one(backend: str) -> None:
+    """torch collects their numbers in a set."""
+    layers = [nn.Linear(4, 4) for _ in range(5)]
+    for layer in layers:
+        layer.register_forward_hook(lambda module, args, output: output + 1, always_call=True)
+    compiled = [stator.compile(layer, backend=backend, fullgraph=True) for layer in layers]
+    for n in (2, 3, 5):
+        x, y = (torch.ones(n, 4, requires_grad=True) for _ in range(2))
+        made, expected = x, y
+        for layer, own in zip(compiled, layers, strict=True):
+            made, expected = layer(made), own(expected)
+        torch.testing.assert_close(made, expected)
+        made.sum().backward()
+        expected.sum().backward()
+        torch.testing.assert_close(x.grad, y.grad)
+    assert stator.stats().graphs <= 3
 
 
 def test_hooks_of_equal_code_are_entries_of_one() -> None:

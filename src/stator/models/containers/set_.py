@@ -10,7 +10,7 @@ from stator._core import fill_table, set_table
 from stator.guards.source import Source
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.models.containers.dict_ import DictValue, class_text
-from stator.models.containers.set_table import Operands, SetTable
+from stator.models.containers.set_table import ELEMENT, Operands, SetTable
 from stator.models.iterators.container_iterator import TableIterator, broken
 from stator.models.iterators.iterator import iterator_type, reduction
 from stator.space.host_types import Host
@@ -51,10 +51,6 @@ def _combining(method: str) -> Callable[..., Value]:
     return combined
 
 
-#: what an error for an unhashable item calls it
-_ELEMENT = "set element"
-
-
 @models(set, frozenset)
 class SetValue(ExtensibleValue):
     """A set or frozenset, or an instance of a subclass; `table` is what it contains."""
@@ -90,7 +86,7 @@ class SetValue(ExtensibleValue):
         """A fresh set, as the display `{item, …}` makes it."""
         self = cls(kind)
         for item in items:
-            self.table.add(space, space.key_as(item, _ELEMENT), item)
+            self.table.add(space, self.table.key_to_add(space, item), item)
         return self
 
     @property
@@ -223,7 +219,7 @@ class SetValue(ExtensibleValue):
         """The key to look up; an unhashable set stands for the frozenset equal to it."""
         item = item.force()
         try:
-            return space.key_as(item, _ELEMENT)
+            return space.key_as(item, ELEMENT)
         except Raised as e:
             if not isinstance(item, SetValue) or not e.value.isa(TypeError):
                 raise
@@ -288,7 +284,7 @@ class SetValue(ExtensibleValue):
         if isinstance(other, SetValue):
             mine = self.table.keys(space)
             return bool_value(mine.isdisjoint(other.table.keys(space)))
-        return bool_value(not any(self.table.has(space, space.key_as(item, _ELEMENT)) for item in space.iterate(other)))
+        return bool_value(not any(self.table.has(space, space.key_as(item, ELEMENT)) for item in space.iterate(other)))
 
     def issubset(self, space: Space, other: Value, /) -> Value:
         other = other.force()
@@ -300,7 +296,7 @@ class SetValue(ExtensibleValue):
         other = other.force()
         if isinstance(other, SetValue):
             return bool_value(other._within(space, self))
-        return bool_value(all(self.table.has(space, space.key_as(item, _ELEMENT)) for item in space.iterate(other)))
+        return bool_value(all(self.table.has(space, space.key_as(item, ELEMENT)) for item in space.iterate(other)))
 
     def tp_reduce(self, space: Space) -> Value:
         items, state = space.new_list(space.unpack(self)), space.call_method(self, "__getstate__")
@@ -310,7 +306,7 @@ class SetValue(ExtensibleValue):
         return self if self.cls is frozenset else combine(space, "copy", self, ())
 
     def add(self, space: Space, item: Value, /) -> Value:
-        key = space.key_as(item, _ELEMENT)
+        key = self.table.key_to_add(space, item)
         space.mark_mutated(self)
         self.table.add(space, key, item)
         return NONE
@@ -364,7 +360,7 @@ class SetValue(ExtensibleValue):
                 continue
             known = _keyed(space, other)
             items = () if known is not None else space.iterate(other)
-            keys = (space.key_as(item, _ELEMENT) for item in items) if known is None else list(known.keys)
+            keys = (space.key_as(item, ELEMENT) for item in items) if known is None else list(known.keys)
             self.table.remove_all(space, keys)
         return NONE
 
@@ -420,7 +416,7 @@ def _keyed(space: Space, other: Value) -> _Keyed | None:
 def _operands(space: Space, others: tuple[Value, ...], method: str) -> Operands:
     """What a method is given, each operand run through in turn."""
     # An intersection's elements are looked up by their hashes, without the set's own words for one that has none.
-    key_of = space.key if method == "intersection" else lambda item: space.key_as(item, _ELEMENT)
+    key_of = space.key if method == "intersection" else lambda item: space.key_as(item, ELEMENT)
     hosts: list[Host] = []
     reals: list[Value] = []
     found: dict[int, Value] = {}
@@ -444,7 +440,7 @@ def _fill(space: Space, target: SetValue, other: Value) -> None:
     known = _keyed(space, other)
     if known is None:
         for item in space.iterate(other):
-            target.table.add(space, space.key_as(item, _ELEMENT), item)
+            target.table.add(space, space.key_as(item, ELEMENT), item)
     elif other is not target:
         target.table.merge(space, *known, _snapshot(space, target, other))
 

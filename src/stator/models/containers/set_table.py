@@ -14,6 +14,7 @@ from stator.guards.interned import Interned
 from stator.guards.source import CallSource, ItemSource, Source
 from stator.space.host_types import Host
 from stator.space.identity.keys import (
+    SymbolKey,
     grounded,
     hashes_alike,
     is_lasting,
@@ -21,10 +22,15 @@ from stator.space.identity.keys import (
     leaves,
     may_be_hashed,
     runs_methods,
+    settled,
     stored_key,
+    told_apart,
 )
 from stator.space.space import Space
 from stator.space.value import Unsupported, Value
+
+#: what an error for an unhashable item calls it
+ELEMENT = "set element"
 
 # -- what guards call ----------------------------------------------------------------------------------------------
 
@@ -72,6 +78,7 @@ class SetTable:
         "_keys",
         "_lost",
         "_plain",
+        "_varies",
         "complete",
         "host",
         "log",
@@ -101,6 +108,8 @@ class SetTable:
         self._compared = False
         #: whether the finger cannot be known: an element was popped from an unknown place
         self._lost = False
+        #: whether numbers that vary are among the elements: nothing has looked at the set since they were added
+        self._varies = False
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -108,7 +117,16 @@ class SetTable:
         """The hash keys of all elements as a host set (not to be changed), guarded where the set existed before."""
         if not self.complete:
             self._finish(space)
+        if self._varies:
+            self._settle(space)
         return self._keys
+
+    def _settle(self, space: Space) -> None:
+        """The order depends on the numbers that vary: they are those they are now."""
+        found = {id(key): settled(space, key) for key in self._keys}
+        self._keys = fill_table(set(), set_table(self._keys), [found[id(key)] for key in self._keys])
+        self._held = {id(found[ident]): (found[ident], value) for ident, (_, value) in self._held.items()}
+        self._varies = False
 
     def _finish(self, space: Space) -> None:
         assert self.source is not None
@@ -164,7 +182,8 @@ class SetTable:
         elif len(self._keys) == before:
             return False
         self._held[id(key)] = (key, value)
-        self._exact = self._exact and _steady([key])
+        self._varies = self._varies or type(key) is SymbolKey
+        self._exact = self._exact and (type(key) is SymbolKey or _steady([key]))
         self._compared = self._compared or runs_methods(key)
         return True
 
@@ -274,9 +293,24 @@ class SetTable:
         """The key as the elements of an existing set are compared with it."""
         return grounded(space, key) if self.source is not None and self._kind.__len__(self.host) else key
 
+    def key_to_add(self, space: Space, item: Value) -> Host:
+        """The hash key of what is added; a whole number that varies need not be known, as long as nothing asks."""
+        item = item.force()
+        now = item.number_now()
+        return space.key_as(item, ELEMENT) if now is None or not self._is_inserted() else SymbolKey(space, item, now)
+
+    def _is_inserted(self) -> bool:
+        """Whether a new set is what inserting its elements makes it, whichever they are."""
+        if self.source is not None or not self._exact or self._lost or self._compared:
+            return False
+        return set_table(set(self.hash_keys())) == set_table(self._keys)
+
     def add(self, space: Space, key: Host, value: Value) -> None:
         key = self._grounded(space, key)
-        self.keys(space)
+        if self._varies or type(key) is SymbolKey:
+            key = told_apart(space, key, self._keys)
+        else:
+            self.keys(space)
         if self._insert(key, value):
             self.version += 1
             self.note("add", value)
