@@ -307,6 +307,18 @@ _FUNCTIONS = {
     "number_of": Name(
         "torch.ops.aten._local_scalar_dense.default", FUNCTION, "what takes a number out of a tensor", has=("_schema",)
     ),
+    "batch_norm_op": Name(
+        "torch.ops.aten._native_batch_norm_legit.default",
+        FUNCTION,
+        "batch norm, as passes over graphs write it",
+        has=("_schema",),
+    ),
+    "batch_norm_alone_op": Name(
+        "torch.ops.aten._native_batch_norm_legit.no_stats",
+        FUNCTION,
+        "the same without running statistics",
+        has=("_schema",),
+    ),
     "assert_async_op": Name("torch.ops.aten._assert_async", FUNCTION, "the same, as an operator", has=("default",)),
     "assert_async_msg": Name("torch.ops.aten._assert_async.msg", FUNCTION, "the same with a message", has=("_schema",)),
     "assert_scalar": Name(

@@ -18,6 +18,7 @@ from stator.pytorch.fake.apart import apart
 from stator.pytorch.fake.direct import empty, run_directly
 from stator.pytorch.fake.failure import made_fake
 from stator.pytorch.fake.modes import Mode
+from stator.pytorch.fake.results import corrected
 from stator.pytorch.state.disabling import spare_references
 from stator.pytorch.tensors.classes import is_wrapper
 
@@ -124,7 +125,9 @@ class FakeMode(Mode, internals.FakeTensorMode):
         made = views.view(self, func, args)
         if made is None:
             made = run_directly(self, func, args, kwargs or {})
-        return self.dispatch(func, types, args, kwargs or {}) if made is NotImplemented else made
+        if made is NotImplemented:
+            made = self.dispatch(func, types, args, kwargs or {})
+        return corrected(func, made, args)
 
     def of(self, tensor: torch.Tensor, **symbolic: object) -> Fake:
         """The fake tensor of an existing one, with its sizes as they are, unless `symbolic` says otherwise."""

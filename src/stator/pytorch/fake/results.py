@@ -13,7 +13,9 @@ from typing import Any, TypeAlias
 
 import torch
 
-__all__ = ["RULES", "Results"]
+from stator.pytorch import internals
+
+__all__ = ["RULES", "Results", "corrected"]
 
 Sizes: TypeAlias = Sequence[int]
 #: sizes and type of each result
@@ -111,6 +113,31 @@ def _batch_norm(
 def _is_exact(data: torch.Tensor) -> bool:
     """Whether statistics of it are of its own type: those of shorter types differ from device to device."""
     return data.dtype in (torch.float32, torch.float64)
+
+
+def corrected(operator: object, made: Any, args: Sequence[object]) -> Any:
+    """What an operator makes, where torch's rules get its types wrong: the statistics of norms on a CPU.
+
+    Those of numbers in 16 bits are of the type of the parameters, if there are any: `LayerNorm` under autocast. torch's
+    rules give them the data's type, or 32 bits to all; the kernels of the backward pass refuse what these did not make.
+    """
+    if operator not in _NORMS:
+        return made
+    data, *parameters = [arg for arg in args if isinstance(arg, torch.Tensor)]
+    if data.device.type != "cpu" or data.dtype not in _SHORT:
+        return made
+    kind = parameters[0].dtype if parameters else data.dtype
+    return made[0], *[each.to(kind) for each in made[1:]]
+
+
+_SHORT = (torch.bfloat16, torch.float16)
+_NORMS = frozenset({
+    _aten.native_layer_norm.default,
+    _aten.native_group_norm.default,
+    _aten.native_batch_norm.default,
+    internals.batch_norm_op,
+    internals.batch_norm_alone_op,
+})  # fmt: skip
 
 
 def _convolution(
