@@ -115,10 +115,23 @@ def test_the_difference_can_be_read(saved: Path) -> None:
     (saved / "train.py").write_text(SCRIPT.replace("return y", "return y if y.max() > 0 else x"))
     done = run(saved, "stator census --check census.json train.py")
     assert done.stdout.splitlines()[1:] == [
+        "breaks: 1 -> 2, recompiles: 0 -> 0",
         "more breaks than before:",
         "  1 x train.py:14 in Model.forward SB0201: a branch depends on the value of a tensor",
         "      return y if y.max() > 0 else x",
     ]
+
+
+def test_less_in_all_is_no_worse(saved: Path) -> None:
+    parts = "".join(f"    if x[{i}] > 0:\n        x = x + {i}\n" for i in range(3))
+    head, foot = "import torch\n@torch.compile(backend='eager')\ndef f(x):\n", "    return x\nf(torch.ones(3))\n"
+    (saved / "many.py").write_text(head + parts + foot)
+    assert run(saved, "stator census many.py --save many.json").returncode == 0
+    for moved, code, title in (("(x * 2)[0]", 0, "breaks at other places"), ("x[0] > 1 and x[1]", 1, "more breaks")):
+        left = f"    if {moved} > 0:\n        x = x - 1\n"
+        (saved / "many.py").write_text(head + (left if code == 0 else left * 3) + foot)
+        done = run(saved, "stator census many.py --check many.json")
+        assert done.returncode == code and title in done.stdout, done.stdout
 
 
 def test_long_lists_are_cut_short(saved: Path) -> None:

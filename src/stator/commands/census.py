@@ -31,7 +31,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="list all items of each kind, specialisations too")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--save", metavar="FILE", help="write the census")
-    what.add_argument("--check", metavar="FILE", help="compare it with one that was saved; more breaks: exit code 1")
+    what.add_argument(
+        "--check", metavar="FILE", help="compare it with a saved one; more breaks or recompiles: exit code 1"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

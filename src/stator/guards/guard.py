@@ -20,7 +20,7 @@ from .equality import plain_key, same_value
 from .expression import Expression
 from .naming import Names
 from .raw import ABSENT, dict_get, dict_has, dict_keys, mro_of, present_dict, raw_length, type_lookup
-from .source import InstanceDictSource, Source
+from .source import InstanceDictSource, SizeSource, Source
 from .tensor import TensorSpec
 
 E = TypeVar("E")
@@ -518,6 +518,9 @@ FOR_BRANCHES = (
 FOR_NUMBERS = "put what needs the number itself in a function with stator.disable, or keep the number in a tensor"
 
 
+FOR_SIZES = "the code needs this size as a number: pad to a few sizes, or leave the call out with stator.disable"
+
+
 def remedy_of_condition(form: str) -> str:
     """What helps where a condition on numbers, written `{0}`, `{1}` …, is false in call after call."""
     return FOR_NUMBERS if _IS_ONE.match(form) else FOR_BRANCHES
@@ -535,7 +538,16 @@ class Relation(Predicate):
 
     @property
     def remedy(self) -> str:
-        return remedy_of_condition(self.fn.text)
+        return FOR_SIZES if self._is_one_size() else remedy_of_condition(self.fn.text)
+
+    def _is_one_size(self) -> bool:
+        """Whether it says which number a size is: `x.size(2) == 12`."""
+        is_size = len(self.sources) == 1 and isinstance(self.sources[0], SizeSource)
+        return is_size and _IS_ONE.match(self.fn.text) is not None
+
+    def changed(self, names: Names, *objects: object) -> Change:
+        change = super().changed(names, *objects)
+        return change._replace(advice=FOR_SIZES) if self._is_one_size() else change
 
     def shown(self, *paths: str) -> str:
         return self.fn.of(paths)

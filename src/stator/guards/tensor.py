@@ -135,8 +135,8 @@ def _size_change(name: str, was: tuple[Dim, ...], now: tuple[int, ...], within: 
         )
     what = "compiling with dynamic=True"
     if is_expression(name) and not within:
-        what = f"stator.mark_dynamic({name}, {given}) before the first call"
-    return "; ".join(changes), f"{what} makes one graph for all sizes", *shapes
+        what = f"stator.maybe_mark_dynamic({name}, {given}) before the first call"
+    return "; ".join(changes), f"{what} makes one graph for all sizes, unless a line needs the number", *shapes
 
 
 def _kind(keys: int, other: int) -> str:

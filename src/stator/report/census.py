@@ -76,22 +76,29 @@ class Difference:
     Attributes:
         worse: what there is more of than before, or no more, by its title: the check fails.
         changed: what else differs.
+        totals: of the kinds that are judged, how many there were and are.
     """
 
-    def __init__(self, worse: Mapping[str, list[Item]], changed: Mapping[str, list[Item]]) -> None:
+    def __init__(
+        self, worse: Mapping[str, list[Item]], changed: Mapping[str, list[Item]], totals: Mapping[str, tuple[int, int]]
+    ) -> None:
         self.worse = {title: items for title, items in worse.items() if items}
         self.changed = {title: items for title, items in changed.items() if items}
+        self.totals = dict(totals)
 
     def __str__(self) -> str:
         return self.told(everything=True)
 
     def told(self, *, everything: bool) -> str:
         """For the reader: all items, or the most frequent ones of each kind, and the number of the others."""
-        return "\n".join(_listed({**self.worse, **self.changed}, everything)) or "no difference"
+        if not self.worse and not self.changed:
+            return "no difference"
+        totals = ", ".join(f"{kind}: {before} -> {now}" for kind, (before, now) in self.totals.items())
+        return "\n".join([totals, *_listed({**self.worse, **self.changed}, everything)])
 
-    def to_json(self) -> dict[str, dict[str, list[dict[str, object]]]]:
+    def to_json(self) -> dict[str, object]:
         """As plain data."""
-        return {
+        return {"totals": self.totals} | {
             name: {title: [dataclasses.asdict(item) for item in items] for title, items in part.items()}
             for name, part in (("worse", self.worse), ("changed", self.changed))
         }
@@ -107,7 +114,7 @@ class Census:
         """For the reader: the totals, then all items, or the most frequent ones of what is judged."""
         graphs, values = self.items["graphs"], self.items["specialisations"]
         operations = counted(sum(item.count for item in graphs), "operation")
-        totals = [counted(sum(item.count for item in self.items[kind]), kind.removesuffix("s")) for kind in _JUDGED]
+        totals = [counted(self._total(kind), kind.removesuffix("s")) for kind in _JUDGED]
         totals.append(f"{operations} in the graphs of {counted(len(graphs), 'function')}")
         totals.append(counted(len(values), "specialisation"))
         groups = {kind: self.items[kind] for kind in (_KINDS if everything else _JUDGED) if self.items[kind]}
@@ -130,14 +137,24 @@ class Census:
             raise ConfigError(f"{path} is no census: {type(e).__name__}: {e}") from None
 
     def against(self, earlier: Census) -> Difference:
-        """How this one differs from an earlier one."""
-        worse = {f"more {kind} than before": list(_more(self.items[kind], earlier.items[kind])) for kind in _JUDGED}
+        """How this one differs from an earlier one.
+
+        What is new at one place is no worse where there is less in all: code that was mended has other places.
+        """
+        totals = {kind: (earlier._total(kind), self._total(kind)) for kind in _JUDGED}
+        more = {kind: list(_more(self.items[kind], earlier.items[kind])) for kind in _JUDGED}
+        less = [kind for kind, (before, now) in totals.items() if now < before]
+        worse = {f"more {kind} than before": more[kind] for kind in _JUDGED if kind not in less}
         if not self.items["graphs"]:
             worse["no graph any more"] = earlier.items["graphs"]
-        changed = {f"fewer {kind}": list(_more(earlier.items[kind], self.items[kind])) for kind in _JUDGED}
+        changed = {f"{kind} at other places": more[kind] for kind in less}
+        changed |= {f"fewer {kind}": list(_more(earlier.items[kind], self.items[kind])) for kind in _JUDGED}
         now, before = self.items["specialisations"], earlier.items["specialisations"]
         changed[_NEW_VALUES] = list(_more(now, before))
-        return Difference(worse, changed)
+        return Difference(worse, changed, totals)
+
+    def _total(self, kind: str) -> int:
+        return sum(item.count for item in self.items[kind])
 
 
 def _more(items: Iterable[Item], earlier: Iterable[Item]) -> Iterator[Item]:
