@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import _string  # type: ignore[import-not-found]
+import operator
 import re
 import sys
 from collections.abc import Callable, Iterator
 
 from stator.models.text.repr_ import ascii_of, repr_of, str_of
-from stator.space.deferred import DeferredStr, joined
-from stator.space.host_types import Host
+from stator.space.deferred import DeferredNumber, DeferredStr, joined
+from stator.space.host_types import Host, HostCallable
 from stator.space.operands import hooked, known_host, literal
 from stator.space.protocol import NOT_IMPLEMENTED, builtin
 from stator.space.space import Space
-from stator.space.value import Constant, NotKnown, Value
+from stator.space.value import Constant, Known, NotKnown, Raised, Value
 
 __all__ = ["format_of", "format_value", "text_of"]
 
@@ -259,9 +260,11 @@ class _Percent:
         operand = self._next(source).force()
         if spec in _TEXTS:
             return _TEXTS[spec](space, operand), match.end()
-        if operand.symbolic and kind in _OF_NUMBERS[operand.cls]:
+        if not _waits(operand, kind):
+            operand = _OPERANDS[kind](space, operand).force()
+        if _waits(operand, kind):
             return DeferredStr([(_formatted, [operand, Constant(f"%{spec}")])]), match.end()
-        host = _OPERANDS[kind](space, operand)
+        host = known_host(space, operand, "str.__mod__")
         return self._run(spec.replace("r", "s").replace("a", "s"), (host,)), match.end()
 
     def _run(self, spec: str, operands: tuple[Host, ...]) -> str:
@@ -301,44 +304,66 @@ def _formatted(number: Host, template: str) -> str:
     return str.__mod__(template, number)
 
 
+def _waits(operand: Value, kind: str) -> bool:
+    """Whether the text is made when the number is known: it is one to which the conversion never fails."""
+    waiting = operand.symbolic or isinstance(operand, DeferredNumber)
+    return waiting and kind in _OF_NUMBERS.get(operand.cls, "")
+
+
 #: conversions that never fail for a number of this type
-_OF_NUMBERS: dict[type, str] = {int: "diuxXoeEfFgG", float: "eEfFgG", bool: ""}
+_OF_NUMBERS: dict[type, str] = {int: "diuxXoeEfFgG", float: "eEfFgG"}
 #: conversions that take the text as it is
 _TEXTS: dict[str, Callable[[Space, Value], Value]] = {"s": str_of, "r": repr_of}
 
 
-def _text(convert: Callable[[Space, Value], Value]) -> Callable[[Space, Value], Host]:
-    return lambda space, value: text_of(space, convert(space, value), "str.__mod__")
+def _text(convert: Callable[[Space, Value], Value]) -> Callable[[Space, Value], Value]:
+    return lambda space, value: Constant(text_of(space, convert(space, value), "str.__mod__"))
 
 
-def _number(method: str) -> Callable[[Space, Value], Host]:
+def _number(method: str, convert: HostCallable) -> Callable[[Space, Value], Value]:
     """The operand of a numeric conversion: what its `__int__`, `__index__` or `__float__` gives."""
 
-    def operand(space: Space, value: Value) -> Host:
+    def operand(space: Space, value: Value) -> Value:
         if literal(value):
-            return value.as_host(space)
-        slot = space.special(value, method) or space.special(value, "__index__")
-        if slot is None:
-            return space.sample(value)  # CPython words the TypeError
-        return known_host(space, space.call(slot, [value], {}), "str.__mod__")
+            return value
+        if (space.special(value, method) or space.special(value, "__index__")) is None:
+            return Known(space.sample(value))  # CPython words the TypeError
+        return space.call(space.existing(convert), [value], {})
 
     return operand
 
 
-def _character(space: Space, value: Value) -> Host:
+def _integer(kind: str) -> Callable[[Space, Value], Value]:
+    """The operand of a conversion to digits: it has words of its own for whatever TypeError there is."""
+    real = kind in "diu"
+    number = _number("__int__", int) if real else _number("__index__", operator.index)
+    wanted = "a real number" if real else "an integer"
+
+    def operand(space: Space, value: Value) -> Value:
+        try:
+            return number(space, value)
+        except Raised as e:
+            if not e.matches(TypeError):
+                raise
+            words = f"%{kind} format: {wanted} is required, not {value.type_name(space)}"
+            raise space.error(TypeError, words) from None
+
+    return operand
+
+
+def _character(space: Space, value: Value) -> Value:
     if value.isa(str):
-        return text_of(space, value, "str.__mod__")
-    return _number("__index__")(space, value)
+        return Constant(text_of(space, value, "str.__mod__"))
+    return _number("__index__", operator.index)(space, value)
 
 
-_OPERANDS: dict[str, Callable[[Space, Value], Host]] = {
+_OPERANDS: dict[str, Callable[[Space, Value], Value]] = {
     "s": _text(str_of),
     "r": _text(repr_of),
     "a": _text(ascii_of),
     "c": _character,
-    **dict.fromkeys("diu", _number("__int__")),
-    **dict.fromkeys("xXo", _number("__index__")),
-    **dict.fromkeys("eEfFgG", _number("__float__")),
+    **{kind: _integer(kind) for kind in "diuxXo"},
+    **dict.fromkeys("eEfFgG", _number("__float__", float)),
 }
 
 
