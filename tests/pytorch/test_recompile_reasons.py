@@ -556,14 +556,47 @@ def test_the_advice_on_branches_and_on_numbers_that_are_needed_themselves() -> N
     def labelled(x: torch.Tensor, level: float) -> Any:
         return x * 2, {str(level): 1}
 
+    def rounds(x: torch.Tensor, level: float) -> torch.Tensor:
+        for _ in range(min(x.shape)):
+            x = x * 2
+        return x
+
     calls = [(ONES, level) for level in (0.5, 1.5, 2.5, 3.5)]
     assert advice(bucket, *calls) == (
         "decide this in a function with stator.disable, or with torch.where on a tensor: each outcome has a graph"
     )
     stator.reset()
-    assert advice(labelled, *calls) == (
-        "put what needs the number itself in a function with stator.disable, or keep the number in a tensor"
-    )
+    for_numbers = "put what needs the number itself in a function with stator.disable, or keep the number in a tensor"
+    assert advice(labelled, *calls) == for_numbers
+    stator.reset()
+    assert advice(rounds, *((torch.ones(9, n), 1.0) for n in (3, 4, 5, 6, 7))) == for_numbers
+
+
+def test_what_goes_on_after_a_break_in_a_call_is_told_of_the_function_that_was_compiled() -> None:
+    """Not of the innermost that goes on, perhaps a library's: the change is about a third."""
+    compiled = stator.compile(rounds_after_draws, backend="eager", recompile_limit=3)
+    with caplog_of_stator() as lines:
+        for n in range(2, 8):
+            compiled(torch.ones(9, n))
+    assert lines[0].startswith("SB0501: rounds_after_draws was compiled 3 times (recompile_limit)\n")
+    (brk,) = (brk for brk in stator.stats().breaks if brk.code == "SB0501")
+    assert brk.reason.startswith("rounds_after_draws was compiled 3 times")
+    wheres = {record.where.partition(" (")[0] for record in stator.stats().recompile_log}
+    assert wheres == {"rounds_after_draws", "rounds_of"}, "which is compiled by itself from then on"
+
+
+def drawn(x: torch.Tensor) -> torch.Tensor:
+    return x * random.SystemRandom().randrange(9)
+
+
+def rounds_of(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(min(x.shape)):
+        x = x + 1
+    return x
+
+
+def rounds_after_draws(x: torch.Tensor) -> torch.Tensor:
+    return drawn(x) + rounds_of(x)
 
 
 def test_a_size_that_is_needed_as_a_number_is_told() -> None:

@@ -33,9 +33,14 @@ def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -
     names = names_of(code, call)
     guard = program.reference.failing(call)
     change = Change("the guards hold now") if guard is None else guard.explain(call, names)
-    where = name_and_place(code if names.called is None else names.called.code)
+    where = name_and_place(_told_of([called.code for called in names.calls]))
     line = "" if guard is None else guard.place()
     return RecompileRecord(where, change.text, line, change.advice, change.was, change.now)
+
+
+def _told_of(codes: list[CodeType]) -> CodeType:
+    """The function that was compiled: the outermost of the program's, of those that go on with each other."""
+    return next((code for code in codes if is_users(code.co_filename)), codes[-1])
 
 
 def remedy_for(entry: Entry, function: Host, args: list[Host]) -> str:

@@ -423,7 +423,7 @@ class DisabledFunction(Break):
     code = "SB0302"
     title = "call of a disabled function"
     template = "call of {function}, which is disabled: {why}"
-    hint = "remove stator.disable or torch.compiler.disable from the function to trace it"
+    hint = "nothing, if it is disabled on purpose; to trace it, remove stator.disable or torch.compiler.disable from it"
     function: str
     why: str = "no reason given"
 

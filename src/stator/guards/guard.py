@@ -510,8 +510,8 @@ class Predicate(Guard):
         return self.text
 
 
-#: that a number is this one: it was not compared, but its value needed
-_IS_ONE = re.compile(r"\{0\} == -?[\d.e+-]+\Z")
+#: that a number is this one: it was not compared, but its value needed; whether one divides another is asked
+_IS_ONE = re.compile(r"(?!.* (?:and|or|%) )[^<>=!&|]+ == -?[\d.e+-]+\Z")
 FOR_BRANCHES = (
     "decide this in a function with stator.disable, or with torch.where on a tensor: each outcome has a graph"
 )

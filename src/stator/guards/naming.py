@@ -80,7 +80,7 @@ class Names:
 
     Args:
         call: the call.
-        called: the function that it is about.
+        calls: of the function, and what it only passes its arguments on to: the last is what names are about.
         parameters: the sources that this function has names for.
         resumed: whether the frame is the rest of one, which the program does not call.
     """
@@ -88,12 +88,13 @@ class Names:
     def __init__(
         self,
         call: CallInputs | None = None,
-        called: Called | None = None,
+        calls: Sequence[Called] = (),
         parameters: dict[Source, str] | None = None,
         *,
         resumed: bool = False,
     ) -> None:
-        self.called = called
+        self.calls = calls
+        self.called = calls[-1] if calls else None
         self.resumed = resumed
         self._call = call
         self._parameters = parameters or {}
@@ -228,13 +229,13 @@ PLAIN = Names()
 
 def names_of(code: CodeType, call: CallInputs) -> Names:
     """What the sources of a call of this code are called."""
-    called = Called(code, tuple(LocalSource(i, code.co_varnames[i]) for i in range(len(call.args))))
+    calls = [Called(code, tuple(LocalSource(i, code.co_varnames[i]) for i in range(len(call.args))))]
     own = _own_names(code)
-    parameters = dict[Source, str](zip(called.args, own or code.co_varnames, strict=False))
-    while (inner := next((inner for ask in FORWARDERS if (inner := ask(called, call))), None)) is not None:
-        called = inner
+    parameters = dict[Source, str](zip(calls[0].args, own or code.co_varnames, strict=False))
+    while (inner := next((inner for ask in FORWARDERS if (inner := ask(calls[-1], call))), None)) is not None:
+        calls.append(inner)
         parameters.update(zip(inner.args, _positional(inner), strict=False))
-    return Names(call, called, parameters, resumed=own is not None)
+    return Names(call, calls, parameters, resumed=own is not None)
 
 
 def _positional(called: Called) -> list[str]:
