@@ -404,3 +404,32 @@ def test_random_views_and_writes(steps, calls):
             outcomes.append(([result.tolist() for result in results], base.tolist()))
         assert outcomes[0] == outcomes[1]
     stator.reset()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("leave", ["set_", "data"])
+def test_a_view_that_has_left_its_base_has_memory_of_its_own(leave, backend):
+    """torch takes such a view for its base's memory: a backend would see `y` change with `x`."""
+
+    def write(x, y):
+        x.add_(-1.0)
+        return y.sum(), x + y
+
+    def leave_and_write(x, y):
+        y.set_(x.clone())
+        x.add_(-1.0)
+        return y.sum(), x + y
+
+    def run(function, function_that_leaves):
+        x = torch.tensor([4.0, 0.0, 0.0, 0.0])
+        y, z = x.view(4), x.view(4)
+        if leave == "set_":
+            y.set_(x.clone())
+        else:
+            y.data = x.clone()
+        first = [result.tolist() for result in function(x, y)]
+        return first, [result.tolist() for result in function_that_leaves(x, z)], x.tolist(), y.tolist(), z.tolist()
+
+    stator.reset()
+    compiled = [stator.compile(function, backend=backend) for function in (write, leave_and_write)]
+    assert run(*compiled) == run(write, leave_and_write)

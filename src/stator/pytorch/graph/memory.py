@@ -43,9 +43,10 @@ _Base: Any = internals.TensorBase
 def must_run_in_order(recorder: Recorder, inputs: list[GraphValue]) -> bool:
     """Whether AOTAutograd cannot take the graph.
 
-    It writes no inputs beside tensors of classes of the program's own, or sparse ones, which have no storage. Of a
-    sparse tensor it takes the gradient for a dense one. Where the default dtype is changed, it makes `torch.ones(2)`
-    of the dtype that is the default when its graph runs. It saves other tensors than the program, which hooks see.
+    It writes no inputs beside tensors of classes of the program's own, or sparse ones, which have no storage, or views
+    that it takes for their bases' memory and that have another. Of a sparse tensor it takes the gradient for a dense
+    one. Where the default dtype is changed, it makes `torch.ones(2)` of the dtype that is the default when its graph
+    runs. It saves other tensors than the program, which hooks see.
     """
     return (
         recorder.tracked.in_order
@@ -72,7 +73,13 @@ def _is_saved_for_hooks(recorder: Recorder, inputs: list[GraphValue]) -> bool:
 
 
 def _hinders_writes(tensor: TracedTensor) -> bool:
-    return tensor.cls not in PLAIN_CLASSES or is_sparse(tensor)
+    return tensor.cls not in PLAIN_CLASSES or is_sparse(tensor) or _has_left_its_base(tensor.host)
+
+
+def _has_left_its_base(tensor: torch.Tensor | None) -> bool:
+    """Whether it is a view that other data has been assigned to since: `row = table[0]; row.data = torch.ones(3)`."""
+    base = None if tensor is None else internals.base(tensor)
+    return base is not None and not base.is_nested and storage_of(base) != storage_of(tensor)
 
 
 def _saves_other_data(recorder: Recorder, inputs: list[GraphValue]) -> bool:
