@@ -150,3 +150,48 @@ def test_attributes_that_are_views_are_known(backend: str) -> None:
 
     for each in (program, scored):
         alike(lambda each=each: (each, []), vector, backend=backend, breaks=0)  # type: ignore[misc]
+
+
+class Counter(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("steps", torch.tensor(2))
+        self.register_buffer("rate", torch.tensor(0.5))
+
+    def rows(self, x):
+        x.add_(1)
+        return torch.arange(9)[: int(self.steps)], int(self.steps)
+
+    def before_and_after(self, x):
+        before = int(self.steps)
+        x.add_(1)
+        return before, int(self.steps)
+
+    def branch(self, x):
+        before = 1 if self.steps > 2 else 0
+        x.add_(1)
+        return before, 1 if self.steps > 2 else 0
+
+    def rounds(self, x):
+        found = []
+        for _ in range(int(self.steps)):
+            x.add_(1)
+            found.append(int(self.steps))
+        return found
+
+
+@pytest.mark.parametrize("order", [(False, False, True, False), (True, False, True)])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", ["rows", "before_and_after", "branch", "rounds"])
+def test_a_write_to_another_tensor_may_be_one_to_the_member(name, backend, order):
+    """The caller may give what the module holds."""
+    function = getattr(Counter, name)
+    stator.reset()
+    compiled = stator.compile(function, backend=backend)
+    for is_member in order:
+        outcomes = []
+        for run in (function, compiled):
+            module = Counter()
+            x = module.steps if is_member else module.steps.clone()
+            outcomes.append((str(run(module, x)), x.item(), module.steps.item()))
+        assert outcomes[0] == outcomes[1]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from stator.models.stdlib.clocks import Clock
 from stator.models.stdlib.critical_section import CriticalSection
 from stator.pytorch import internals
-from stator.pytorch.fake.storage import storages_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -95,17 +94,11 @@ class GraphEffects:
             self.asserting.add(node)
 
     def writers_of(self, tensors: Iterable[TracedTensor]) -> frozenset[Operation]:
-        """What has last written to the memory of tensors: to themselves, and to other existing tensors in it."""
-        roots, rewritten = {tensor.root for tensor in tensors}, self.rewritten
-        if not rewritten:
-            return frozenset()
-        memory = set[int]().union(*[storages_of(root.host) for root in roots if root.host is not None])
-        others = {root: root.host for root in rewritten if root.host is not None} if memory else {}
-        return frozenset(
-            by
-            for root, by in rewritten.items()
-            if root in roots or (root in others and not memory.isdisjoint(storages_of(others[root])))
-        )
+        """What has last written to tensors; of existing ones, to any that exist: two may lie in one memory."""
+        roots = {tensor.root for tensor in tensors}
+        is_existing = any(root.host is not None for root in roots)
+        written = self.rewritten.items()
+        return frozenset(by for root, by in written if root in roots or (is_existing and root.host is not None))
 
     def drop(self, node: torch.fx.Node) -> None:
         """A node that was noted is in the graph no more."""

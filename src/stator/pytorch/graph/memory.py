@@ -120,6 +120,22 @@ def memory_guard(recorder: Recorder, inputs: list[GraphValue]) -> Apart | None:
     return Apart(tuple([value.source for value in (*written, *others)]), rule, text)
 
 
+def lies_apart(recorder: Recorder, value: TracedTensor, written: list[TracedTensor]) -> bool:
+    """Whether an existing tensor lies apart from others that the program has written; guarded, if it does.
+
+    What is known of its contents is what they were when the call began: `x.add_(1)` may have changed `self.steps`.
+    """
+    tensors = [*written, value]
+    hosts = [each.host for each in tensors]
+    rule = MemoryRule(len(written), tuple([host.dtype.itemsize for host in hosts]), True)
+    if not rule(*hosts):
+        return False
+    sources = tuple([each.source or ConstSource(each.host, "a tensor") for each in tensors])
+    *names, own = [source.expr() for source in sources]
+    recorder.trace.guard(Apart(sources, rule, f"what is written of {', '.join(names)} lies apart from {own}"))
+    return True
+
+
 def separate_from_bytes(recorder: Recorder, inputs: list[GraphValue]) -> None:
     """No input of the graph lies in an array whose bytes the trace knows: what one writes, the other would not see."""
     for array in recorder.trace.extension(KnownBytes).values:

@@ -19,8 +19,8 @@ from stator.guards.interned import Interned
 from stator.guards.source import AttrSource
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of
-from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.inputs import is_member
+from stator.pytorch.graph.memory import lies_apart
 from stator.pytorch.shapes import dynamism
 from stator.pytorch.tensors.recipes import Search, known_elements
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
@@ -88,20 +88,21 @@ class _Members:
 
 def is_scalar_member(recorder: Recorder, value: TensorValue) -> bool:
     """Whether it is a scalar that a module holds, which nobody has written to."""
-    return value.shape == () and is_member(value) and value.root not in recorder.effects.rewritten
+    return value.shape == () and is_member(value) and is_unwritten(recorder, value)
 
 
 def is_unwritten(recorder: Recorder, value: TensorValue) -> bool:
-    """Whether an existing tensor still is the tensor it was, and nothing in its memory has been written."""
+    """Whether an existing tensor still is the tensor it was, and nothing in its memory has been written; guarded."""
     return value.root not in recorder.effects.rewritten and is_written_alone(recorder, value)
 
 
 def is_written_alone(recorder: Recorder, value: TensorValue) -> bool:
     """The same but for writes to the tensor itself, or to views that the program has made of it."""
     effects = recorder.effects
-    hosts = [root.host for root in effects.rewritten if root.host is not None and root is not value]
-    is_same = value not in recorder.tracked.rebound and not effects.acts
-    return is_same and all(storage_of(host) != storage_of(value.host) for host in hosts)
+    if value in recorder.tracked.rebound or effects.acts:
+        return False
+    others = [root for root in effects.rewritten if root.host is not None and root not in (value, value.root)]
+    return not others or lies_apart(recorder, value, others)
 
 
 def _is_setting(value: TensorValue) -> bool:
