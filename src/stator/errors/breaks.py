@@ -118,7 +118,7 @@ class OutsideGenerator(Break):
     code = "SB0106"
     title = "generator made outside the compiled function"
     template = "use of the generator {name}, which was made outside the compiled function"
-    hint = "call the generator function inside the compiled function"
+    hint = "make it in what is compiled; if its maker was left to Python by an earlier break, mend that"
     name: str
 
 
