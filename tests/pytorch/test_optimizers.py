@@ -221,30 +221,3 @@ def test_what_the_step_changes_before_the_optimizer(backend: str) -> None:
     assert (traced.steps, traced.history) == (eager.steps, eager.history)
     torch.testing.assert_close(traced.last, eager.last)
     torch.testing.assert_close([*traced.net.parameters()], [*eager.net.parameters()])
-
-
-SCALED = {
-    "add_": lambda x, y, s: x.clone().add_(y, alpha=1 - s),
-    "add": lambda x, y, s: x.add(y, alpha=s),
-    "sub_": lambda x, y, s: x.clone().sub_(y, alpha=s / 3),
-    "torch.sub": lambda x, y, s: torch.sub(x, y, alpha=s),
-}
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("form", SCALED)
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-def test_a_scale_that_varies_is_rounded_as_the_kernel_does(backend, form, dtype):
-    stator.reset()
-    function = SCALED[form]
-    compiled = stator.compile(function, backend=backend, fullgraph=True)
-    for n in range(6):
-        scale, size = (1 + n) / (10 + n), 100 + n // 4
-        given = [torch.randn(size, dtype=dtype) for _ in range(2)]
-        plain, traced = ([t.clone().requires_grad_() for t in given] for _ in range(2))
-        expected, found = function(*plain, scale), compiled(*traced, scale)
-        assert torch.equal(found, expected)
-        for result in (expected, found):
-            result.square().sum().backward()
-        assert all(torch.equal(a.grad, b.grad) for a, b in zip(plain, traced, strict=True))
-    assert stator.stats().graphs <= 3

@@ -13,7 +13,7 @@ from stator.pytorch.state.disabling import WRAPPER
 from stator.pytorch.tensors.calls import function_handler, method_handler
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import INTERCEPTS, NONE, Handler, TailCall, register
-from stator.space.value import Constant, Unsupported, Value
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Function, Host
@@ -81,13 +81,8 @@ def _scaled(host: Host, name: str, otherwise: Handler) -> Handler:
 
 
 def _multiplied(host: Host, otherwise: Handler) -> Handler:
-    """`a.add_(b, alpha=number)` with a number that is a symbol: AOTAutograd would make a constant of it.
-
-    It takes the factors of products, which backends make tensors of. The kernel rounds once, as that of `addcmul` does.
-    """
+    """`a.add_(b, alpha=number)` with a number that is a symbol: backends make tensors of the factors of products."""
     plain = getattr(torch.Tensor, host.__name__)
-    fused = torch.Tensor.addcmul_ if host.__name__.endswith("_") else torch.Tensor.addcmul
-    sign: dict[str, Value] = {"value": Constant(-1)} if host.__name__.startswith("sub") else {}
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         alpha = kwargs.get("alpha", NONE).force()
@@ -96,20 +91,10 @@ def _multiplied(host: Host, otherwise: Handler) -> Handler:
             return otherwise(space, args, kwargs)
         if not all(isinstance(t, TensorValue) and t.dtype.is_floating_point for t in operands):
             return otherwise(space, args, kwargs)
-        if alpha.cls is float and _rounds_once(operands):
-            number = space.call_builtin(torch.tensor, [alpha], {"dtype": space.fresh(operands[0].dtype)})  # type: ignore[attr-defined]
-            return space.call_builtin(fused, [*operands, number], sign)
         product = space.binary("*", operands[1], alpha)
         return space.call_builtin(plain, [operands[0], product], {})
 
     return handler
-
-
-def _rounds_once(operands: list[Host]) -> bool:
-    """Whether `addcmul` with a tensor of the number, which need not be moved to another device, is the same: to the
-    bit, where neither operand has one column for the other's many."""
-    first = operands[0]
-    return first.dtype in _EXACT and all(t.dtype is first.dtype and t.device.type == "cpu" for t in operands)
 
 
 #: functions on lists of tensors that are given scalars
