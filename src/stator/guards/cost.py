@@ -14,8 +14,6 @@ __all__ = ["guard_costs"]
 
 _CHECKS = frozenset(name for name, (is_check, *_) in OPERATIONS.items() if is_check)
 
-_CHECKS = frozenset(name for name, (is_check, *_) in OPERATIONS.items() if is_check)
-
 
 def guard_costs(program: GuardProgram, function: object, args: Sequence[object]) -> list[int]:
     """Nanoseconds that each guard's check takes, with the loads that are made for it first; [] if one fails.

@@ -516,8 +516,6 @@ FOR_BRANCHES = (
     "decide this in a function with stator.disable, or with torch.where on a tensor: each outcome has a graph"
 )
 FOR_NUMBERS = "put what needs the number itself in a function with stator.disable, or keep the number in a tensor"
-
-
 FOR_SIZES = "the code needs this size as a number: pad to a few sizes, or leave the call out with stator.disable"
 
 

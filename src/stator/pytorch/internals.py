@@ -310,7 +310,7 @@ _FUNCTIONS = {
     "batch_norm_op": Name(
         "torch.ops.aten._native_batch_norm_legit.default",
         FUNCTION,
-        "batch norm, as passes over graphs write it",
+        "batch norm, as torch takes it apart",
         has=("_schema",),
     ),
     "batch_norm_alone_op": Name(

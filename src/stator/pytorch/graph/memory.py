@@ -111,12 +111,9 @@ def memory_guard(recorder: Recorder, inputs: list[GraphValue]) -> Apart | None:
     if not written or len(tensors) < 2:
         return None
     hosts = [value.host for value in (*written, *others)]
-    sizes = tuple([host.dtype.itemsize for host in hosts])
-    rule = MemoryRule(len(written), sizes, True)
-    text = f"what is written of {', '.join(value.source.expr() for value in written)} lies apart from other inputs"
-    if not rule(*hosts):
-        rule = MemoryRule(len(written), sizes, False)
-        text = text.replace("lies apart from", "lies upon")
+    rule = MemoryRule.of(hosts, len(written))
+    how = "apart from" if rule.apart else "upon"
+    text = f"what is written of {', '.join(value.source.expr() for value in written)} lies {how} other inputs"
     return Apart(tuple([value.source for value in (*written, *others)]), rule, text)
 
 
@@ -126,9 +123,8 @@ def lies_apart(recorder: Recorder, value: TracedTensor, written: list[TracedTens
     What is known of its contents is what they were when the call began: `x.add_(1)` may have changed `self.steps`.
     """
     tensors = [*written, value]
-    hosts = [each.host for each in tensors]
-    rule = MemoryRule(len(written), tuple([host.dtype.itemsize for host in hosts]), True)
-    if not rule(*hosts):
+    rule = MemoryRule.of([each.host for each in tensors], len(written))
+    if not rule.apart:
         return False
     sources = tuple([each.source or ConstSource(each.host, "a tensor") for each in tensors])
     *names, own = [source.expr() for source in sources]
@@ -167,6 +163,13 @@ class MemoryRule:
         self.written = written
         self.itemsizes = itemsizes
         self.apart = apart
+
+    @classmethod
+    def of(cls, tensors: list[torch.Tensor], written: int) -> MemoryRule:
+        """The rule that holds for these tensors."""
+        itemsizes = tuple([tensor.dtype.itemsize for tensor in tensors])
+        apart = cls(written, itemsizes, True)
+        return apart if apart(*tensors) else cls(written, itemsizes, False)
 
     def __call__(self, *tensors: object) -> bool:
         with internals.DisableTorchFunctionSubclass():

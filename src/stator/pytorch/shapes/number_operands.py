@@ -81,7 +81,7 @@ def tensor_of_float(space: Space, call: Call) -> Call | None:
     if len(call.args) > 1 or not call.kwargs.keys() <= {"dtype", "device"}:
         return None
     recorder = space.trace.recorder
-    return _converted(call, _boxed(recorder, value) or _multiplied(recorder, value))
+    return _converted(call, _held(recorder, value))
 
 
 def _converted(call: Call, box: TensorValue) -> Call:
@@ -107,9 +107,7 @@ def tensor_of_floats(space: Space, call: Call) -> Call | None:
     stacked.args = ([Operand(index) for index in range(len(items))],)
     for item in items:
         value = call.operands[item.index] if type(item) is Operand else None
-        box: Any = (
-            _constant(recorder, item) if value is None else _boxed(recorder, value) or _multiplied(recorder, value)
-        )
+        box = _constant(recorder, item) if value is None else _held(recorder, value)
         stacked.operands.append(box)
         stacked.metas.append(box.meta)
     made: Any = recorder.record(stacked)
@@ -145,7 +143,7 @@ def with_tensors(space: Space, call: Call) -> Call | None:
     if not chosen:
         return None
     recorder, values = space.trace.recorder, call.operands
-    return _with_operands(call, {i: _boxed(recorder, values[i]) or _multiplied(recorder, values[i]) for i in chosen})
+    return _with_operands(call, {i: _held(recorder, values[i]) for i in chosen})
 
 
 def _with_operands(call: Call, others: dict[int, Any]) -> Call:
@@ -183,6 +181,11 @@ def _boxed(recorder: Recorder, value: Any) -> TensorValue | None:
         return recorder.shapes.boxed(value)
     number = made_again(recorder, value)
     return None if number is None else recorder.shapes.box(number, hint_of(value.fake))
+
+
+def _held(recorder: Recorder, value: Any) -> Any:
+    """A number that varies, in a tensor."""
+    return _boxed(recorder, value) or _multiplied(recorder, value)
 
 
 def _multiplied(recorder: Recorder, value: Any) -> Any:

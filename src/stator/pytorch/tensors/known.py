@@ -101,7 +101,7 @@ def is_written_alone(recorder: Recorder, value: TensorValue) -> bool:
     effects = recorder.effects
     if value in recorder.tracked.rebound or effects.acts:
         return False
-    others = [root for root in effects.rewritten if root.host is not None and root not in (value, value.root)]
+    others = [root for root in effects.rewritten if root.host is not None and root is not value]
     return not others or lies_apart(recorder, value, others)
 
 
