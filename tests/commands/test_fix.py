@@ -74,10 +74,39 @@ def test_what_holds_is_made_in_all_files(tmp_path: Path) -> None:
     done = stator("stator", "explain", script, "--fix")
     assert done.returncode == 0, done.stderr
     assert script.read_text() == FIXED and helper.read_text() == FIXED_HELPER
-    _, told, made = done.stdout.partition("Patches, not tried yet")
-    assert (
-        "-    if h.sum() > 4:  # large" in made and made.count("made, and it holds: ") == 4 and "not made" not in made
+    told = done.stdout.partition("script.py: ")[2]
+    assert "-    if h.sum() > 4:  # large" in told and told.count("made, and it holds: ") == 4
+    assert "\nPatches: 4 offered, 4 made\n" in told and "not made" not in told
+    assert "  graph breaks: 6 before, 0 after\n" in told and "Frames" not in told
+    assert max(map(len, told.splitlines())) <= 80
+
+
+def test_the_whole_report_is_for_who_asks(tmp_path: Path) -> None:
+    """Nothing is said to be mended where no patch is offered."""
+    script = tmp_path / "script.py"
+    script.write_text(BROKEN)
+    short, whole = (stator("stator", "explain", script, *flags).stdout for flags in (["--fix"], ["--fix", "--all"]))
+    end = (
+        "\nPatches: none is offered; nothing here is mended by a mechanical change\n\nNothing is changed:\n"
+        "  graph breaks: 1 (SB0115 at script.py:8)\n  recompiles: 0\n  graphs: 2\n"
     )
+    assert short.endswith(f"{end}stator explain SCRIPT tells of each\n") and len(short.splitlines()) == 9
+    assert "\nFrames\n" in whole and "what helps" in whole and whole.endswith(end)
+
+
+BROKEN = """
+import torch
+
+
+@torch.compile(backend="eager")
+def doubled(x):
+    x = x + 1
+    torch.save(x, "/dev/null")
+    return x * 2
+
+
+doubled(torch.ones(3))
+"""
 
 
 ONE_SIDE = """
@@ -185,6 +214,7 @@ def test_what_tells_goes_behind_and_a_size_is_marked(tmp_path: Path) -> None:
     assert script.read_text() in (TOLD, TELLING), script.read_text()
     assert script.read_text() == TOLD, done.stdout
     assert done.stdout.count("made, and it holds: ") == 2
+    assert "\n    script.py: if norm > 1:  # too large\n" in done.stdout
 
 
 UNSTEADY = """
@@ -206,4 +236,5 @@ def test_a_script_that_does_not_do_the_same_each_time_gets_no_patch_and_an_exit_
     script.write_text(UNSTEADY)
     done = stator("stator", "explain", script, "--fix")
     assert done.returncode == 1 and "does not do the same each time" in done.stderr
+    assert "\nPatches: 1 offered, 0 made\n  not made: " in done.stdout
     assert script.read_text() == UNSTEADY

@@ -23,7 +23,7 @@ def add(commands: Commands) -> None:
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all", action="store_true", help="list all frames, where there are many")
+    parser.add_argument("--all", action="store_true", help="list all frames, where there are many, with --fix too")
     parser.add_argument("--html", metavar="FILE", help="write a page of HTML that needs nothing else")
     parser.add_argument(
         "--fix",
@@ -60,6 +60,8 @@ def run(options: argparse.Namespace) -> int:
 def _tell(explanation: Explanation, options: argparse.Namespace) -> None:
     if options.json:
         print(explanation.to_json())
+    elif options.fix and not options.all:
+        print(explanation.headline)  # what becomes of the patches is what was asked for
     else:
         explanation.print(everything=options.all)
     if options.html:

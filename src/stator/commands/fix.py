@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterable
 from itertools import zip_longest
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 from stator.commands.common import FAILED, FINE
 from stator.errors.message import parted
+from stator.guards.base import shortened
 from stator.patches.offers import offers
 from stator.patches.source import Patch, Site, apply, difference
 from stator.report.offered import read
@@ -38,11 +40,24 @@ _COMPARED = {
 }
 
 
+#: how many kinds of breaks are named that are left
+_MOST_LEFT = 4
+_WIDTH = 80
+
+
+class _Offer(NamedTuple):
+    """A patch as it is known again when others have moved its line: by what it does, and to which line of a file."""
+
+    title: str
+    file: str
+    line: str
+
+
 class _Tried(NamedTuple):
     """The files' texts with some patches made, and what came of it."""
 
     texts: dict[str, str]
-    made: list[Patch]
+    made: list[_Offer]
     found: Found
 
 
@@ -69,10 +84,10 @@ def _first_difference(before: str, after: str) -> str:
 
 
 def fix(options: argparse.Namespace, files: Iterable[str]) -> int:
-    """Try what there is to offer for a script, and write what holds.
+    """Try what there is to offer for a script, write what holds, and tell what became of each patch.
 
     Args:
-        options: with the script and its arguments.
+        options: with the script and its arguments, and whether all has been told of it (`options.all`).
         files: the program's own, which may be changed.
 
     Returns:
@@ -84,12 +99,10 @@ def fix(options: argparse.Namespace, files: Iterable[str]) -> int:
         print("stator explain: the script could not be run again; nothing is changed", file=sys.stderr)
         return FAILED
     code = FINE
-    held, refused = _Tried(texts, [], original), dict[tuple[str, str], str]()
+    held, refused = _Tried(texts, [], original), dict[_Offer, str]()
     for _ in range(_ROUNDS):
         offered = [
-            patch
-            for patch in offers(held.texts, _sites(held.found))
-            if (patch.title, _line(held.texts, patch.site)) not in refused
+            patch for patch in offers(held.texts, _sites(held.found)) if _offer(held.texts, patch) not in refused
         ]
         if not offered:
             break
@@ -101,13 +114,15 @@ def fix(options: argparse.Namespace, files: Iterable[str]) -> int:
                 "stator explain: the script does not do the same each time, so no patch can be tried", file=sys.stderr
             )
             code = FAILED
+    _write(texts, held.texts)
     _tell(texts, held, refused)
+    _tell_of_the_change(original, held)
+    if not options.all and (held.found["breaks"] or held.found["recompiles"]):
+        print("stator explain SCRIPT tells of each")
     return code
 
 
-def _all_or_each(
-    options: argparse.Namespace, held: _Tried, offered: list[Patch], refused: dict[tuple[str, str], str]
-) -> _Tried:
+def _all_or_each(options: argparse.Namespace, held: _Tried, offered: list[Patch], refused: dict[_Offer, str]) -> _Tried:
     tried, why = _try(options, held, offered)
     if why is None:
         return tried
@@ -117,17 +132,17 @@ def _all_or_each(
             tried, why = _try(options, held, [patch])
             if why is None:
                 return tried
-            refused[patch.title, _line(held.texts, patch.site)] = why
+            refused[_offer(held.texts, patch)] = why
         return held
-    refused[offered[0].title, _line(held.texts, offered[0].site)] = why
+    refused[_offer(held.texts, offered[0])] = why
     return held
 
 
 def _try(options: argparse.Namespace, held: _Tried, patches: list[Patch]) -> tuple[_Tried, str | None]:
-    texts, lines, made = dict(held.texts), dict[str, list[int]](), list[Patch]()
+    texts, lines, made = dict(held.texts), dict[str, list[int]](), list[_Offer]()
     for file in {patch.site.file for patch in patches}:
         texts[file], these, changed = apply(texts[file], [patch for patch in patches if patch.site.file == file])
-        made += these
+        made += [_offer(held.texts, patch) for patch in these]
         lines[file] = sorted(changed)
     found = _trial(options, texts, lines)
     if found is None:
@@ -153,21 +168,50 @@ def _sites(found: Found) -> list[Site]:
     return list(dict.fromkeys(Site(code, *parted(where), why) for code, where, why in told))
 
 
-def _line(texts: dict[str, str], site: Site) -> str:
-    """The line that is patched, by which it is known again when others have moved it."""
-    return f"{site.file}: {texts[site.file].splitlines()[site.line - 1].strip()}"
+def _offer(texts: dict[str, str], patch: Patch) -> _Offer:
+    file, number = patch.site.file, patch.site.line
+    return _Offer(patch.title, file, texts[file].splitlines()[number - 1].strip())
 
 
-def _tell(before: dict[str, str], held: _Tried, refused: dict[tuple[str, str], str]) -> None:
-    print()
+def _write(before: dict[str, str], after: dict[str, str]) -> None:
+    for file, text in after.items():
+        if before[file] != text:
+            with open(file, "w", encoding="utf-8", newline="") as opened:
+                opened.write(text)
+
+
+def _tell(before: dict[str, str], held: _Tried, refused: dict[_Offer, str]) -> None:
+    """What became of each patch that was offered, and the lines that have changed."""
+    if not held.made and not refused:
+        print("\nPatches: none is offered; nothing here is mended by a mechanical change")
+        return
+    print(f"\nPatches: {len(held.made) + len(refused)} offered, {len(held.made)} made")
+    for offer in held.made:
+        _tell_of("made, and it holds", offer)
+    for offer, why in refused.items():
+        _tell_of("not made", offer)
+        print(textwrap.fill(why, _WIDTH, initial_indent="      ", subsequent_indent="      "))
     for file, text in before.items():
         if held.texts[file] != text:
-            with open(file, "w", encoding="utf-8", newline="") as opened:
-                opened.write(held.texts[file])
-            print(difference(file, text, held.texts[file]), end="")
-    for patch in held.made:
-        print(f"made, and it holds: {patch.title} ({patch.site.code})")
-    for (title, line), why in refused.items():
-        print(f"not made: {title}\n    {line.rpartition('/')[2]}\n    {why}")
-    if not held.made and not refused:
-        print("no patch: nothing here is mended by a mechanical change")
+            print(f"\n{difference(file, text, held.texts[file])}", end="")
+
+
+def _tell_of(what: str, offer: _Offer) -> None:
+    print(f"  {what}: {offer.title}")
+    print(shortened(f"    {os.path.basename(offer.file)}: {offer.line}", _WIDTH))
+
+
+def _tell_of_the_change(original: Found, held: _Tried) -> None:
+    """What there was to compile and to run before and after, and what is left."""
+    print("\nThe script ends, prints and computes as before, with:" if held.made else "\nNothing is changed:")
+    for what, count in (("breaks", len), ("recompiles", len), ("graphs", int)):
+        before, after = count(original[what]), count(held.found[what])
+        counts = f"{before} before, {after} after" if held.made else f"{after}"
+        left = _named(held.found[what]) if what == "breaks" and after else ""
+        print(f"  {'graph breaks' if what == 'breaks' else what}: {counts}{left}")
+
+
+def _named(breaks: list[list[str]]) -> str:
+    """Which breaks those are, each kind and place once."""
+    kinds = list(dict.fromkeys(f"{code} at {os.path.basename(where)}" for code, where, _ in breaks))
+    return f" ({', '.join(kinds[:_MOST_LEFT])}{', …' if len(kinds) > _MOST_LEFT else ''})"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from stator.report.source_lines import line_at
 from stator.report.stats import RecompileRecord
+from stator.report.words import counted
 
 __all__ = ["BreakSite", "Explanation", "FrameRecord", "GraphRecord", "GuardRecord", "Offer", "Operation", "StackLine"]
 
@@ -272,6 +273,18 @@ class Explanation:
             # A loop that breaks goes on as often in one call, which is the only one here.
             if _TOO_OFTEN <= len(group) <= calls.get(key[:2], 0) and all(frame.calls == 1 for frame in group)
         )
+
+    @property
+    def headline(self) -> str:
+        """What was explained, and how much there is of each kind."""
+        counts = [
+            counted(len(self.frames), "frame"),
+            counted(self.graph_count, "graph"),
+            counted(self.op_count, "operation"),
+            counted(self.graph_break_count, "graph break"),
+            counted(len(self.recompiles), "recompile"),
+        ]
+        return f"{self.name}: {', '.join(counts)}"
 
     @property
     def compile_times(self) -> str:

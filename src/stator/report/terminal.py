@@ -57,7 +57,7 @@ def show(explanation: Explanation, *, everything: bool = False) -> None:
 
 def lines(explanation: Explanation, *, everything: bool = False) -> Iterator[Line]:
     """All that is shown; of many frames only some, if not everything is asked for."""
-    yield Line(_headline(explanation), "bold")
+    yield Line(explanation.headline, "bold")
     yield Line(f"  {explanation.compile_times}", "dim")
     if not explanation.frames:
         yield Line("  Nothing was compiled: nothing that was called had been given to a compile().")
@@ -86,17 +86,6 @@ def lines(explanation: Explanation, *, everything: bool = False) -> Iterator[Lin
                 yield Line(f"      {line}".rstrip(), {"+": "green", "-": "red"}.get(line[:1], "dim"))
     if explanation.out_guards:
         yield from _guards(explanation.out_guards)
-
-
-def _headline(explanation: Explanation) -> str:
-    counts = [
-        counted(len(explanation.frames), "frame"),
-        counted(explanation.graph_count, "graph"),
-        counted(explanation.op_count, "operation"),
-        counted(explanation.graph_break_count, "graph break"),
-        counted(len(explanation.recompiles), "recompile"),
-    ]
-    return f"{explanation.name}: {', '.join(counts)}"
 
 
 def _headed(title: str) -> Iterator[Line]:
