@@ -28,7 +28,7 @@ def test_each_guard_has_its_own_cost() -> None:
 
 
 def test_where_a_guard_fails_there_is_nothing_to_tell() -> None:
-    assert guard_costs(compile_guards([Equals(X, 1)]), function, (2, 2)) == []
+    assert guard_costs(compile_guards([Equals(X, 1)]), function, (2, 2)) == ()
 
 
 def test_an_exception_that_is_no_exception_comes_out() -> None:

@@ -15,16 +15,17 @@ __all__ = ["guard_costs"]
 _CHECKS = frozenset(name for name, (is_check, *_) in OPERATIONS.items() if is_check)
 
 
-def guard_costs(program: GuardProgram, function: object, args: Sequence[object]) -> list[int]:
-    """Nanoseconds that each guard's check takes, with the loads that are made for it first; [] if one fails.
+def guard_costs(program: GuardProgram, function: object, args: Sequence[object]) -> tuple[int, ...]:
+    """Nanoseconds that each guard's check takes, with the loads that are made for it first; () if one fails.
 
     They are those of a walk over the program; a shortcut takes less (docs/guards.md).
     """
     times = program.times(function, tuple(args)) or ()
-    costs, loading = [], 0
+    costs: list[int] = []
+    loading = 0
     for instruction, time in zip(program.instructions, times):
         loading += time
         if instruction[0] in _CHECKS:
             costs.append(loading)
             loading = 0
-    return costs
+    return tuple(costs)

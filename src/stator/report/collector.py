@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from stator.bytecode.continuation import resume_line
 from stator.guards.cost import guard_costs
 from stator.guards.intern import sources_of
+from stator.host.collector import paused
 from stator.interp.policy import is_library_file
 from stator.report.events import Broke, Called, Compiled, Listener, listening
-from stator.report.explanation import BreakSite, Explanation, FrameRecord, GraphRecord, GuardRecord, StackLine
+from stator.report.explanation import BreakSite, Explanation, FrameRecord, GraphRecord, StackLine
 from stator.report.graphs import Type, graph_record, result_types
+from stator.report.guard_records import GuardRecords
 from stator.report.offered import offered
 from stator.report.source_lines import lines_around
 
@@ -48,7 +50,7 @@ class _Opened:
         self.recompiled = recompiled
         self.brk: BreakSite | None = None
         self.called: tuple[Called, dict[str, Type]] | None = None
-        self.guards: tuple[GuardRecord, ...] = ()
+        self.guards = GuardRecords()
         self.generated = ""
         #: where the program has the inputs of the graph
         self.inputs: tuple[str, ...] = ()
@@ -151,6 +153,10 @@ class Collector(Listener):
 
     def explanation(self, result: Host = None) -> Explanation:
         """All that has been told."""
+        with paused():  # thousands of small records that live: each walk over them would free nothing
+            return self._explanation(result)
+
+    def _explanation(self, result: Host) -> Explanation:
         frames = tuple(opened.record() for opened in self._frames)
         places = dict.fromkeys([*chain.from_iterable(map(_places, frames)), *(site.where for site in self._breaks)])
         sources = lines_around(place for place in places if not is_library_file(place))
@@ -159,18 +165,18 @@ class Collector(Listener):
         return Explanation(self.name, frames, breaks, recompiles, sources, self._seconds, offers, result)
 
 
-def guard_records(event: Compiled) -> tuple[GuardRecord, ...]:
-    """The guards in the program's names, with their costs; () without an entry."""
+def guard_records(event: Compiled) -> GuardRecords:
+    """The guards in the program's names, with their costs; none without an entry."""
     if event.entry is None:
-        return ()
+        return GuardRecords()
     program: Host = event.entry.program
-    names, costs = event.names, guard_costs(program, event.function, event.args)
-    records: list[GuardRecord] = []
-    for _, of_line in groupby(zip(program.guards, costs or repeat(0)), lambda measured: measured[0].where):
-        measured = list(of_line)
-        place = measured[0][0].place()  # one text for all that the line has: there are thousands of guards
-        records += [GuardRecord(guard.told(names), place, cost) for guard, cost in measured]
-    return tuple(records)
+    guards, names = program.guards, event.names
+    texts = tuple([guard.told(names) for guard in guards])
+    places: list[str] = []
+    for _, of_line in groupby(guards, lambda guard: guard.where):
+        same = list(of_line)
+        places += repeat(same[0].place(), len(same))  # one text for all that the line has
+    return GuardRecords(texts, tuple(places), guard_costs(program, event.function, event.args) or (0,) * len(texts))
 
 
 def graph_inputs(event: Compiled) -> tuple[str, ...]:
@@ -191,4 +197,4 @@ def _places(frame: FrameRecord) -> Iterator[str]:
     """All lines of the program that there is something to say about."""
     yield frame.where
     yield from (f"{file}:{line}" for file, lines in frame.lines.items() for line in lines)
-    yield from dict.fromkeys([guard.where for guard in frame.guards if guard.where])
+    yield from filter(None, dict.fromkeys(frame.guards.places))

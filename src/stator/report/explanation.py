@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
+from stator.report.guard_records import GuardRecord, GuardRecords
 from stator.report.source_lines import line_at
 from stator.report.stats import RecompileRecord
 from stator.report.words import counted
 
-__all__ = ["BreakSite", "Explanation", "FrameRecord", "GraphRecord", "GuardRecord", "Offer", "Operation", "StackLine"]
+__all__ = ["BreakSite", "Explanation", "FrameRecord", "GraphRecord", "Offer", "Operation", "StackLine"]
 
 
 #: so often a function is compiled until it is told that no case has come again
@@ -108,21 +110,6 @@ class BreakSite:
         return next((line.text for line in reversed(self.user_stack) if line.place == self.where), line_at(self.where))
 
 
-@dataclasses.dataclass(slots=True)  # not frozen: that takes three times as long, and there are thousands
-class GuardRecord:
-    """What was assumed.
-
-    Attributes:
-        text: the assumption, with the program's names.
-        where: "file.py:line" that depends on it; "" where no single line does.
-        cost_ns: what its check takes at a call in nanoseconds, as measured when it was made.
-    """
-
-    text: str
-    where: str
-    cost_ns: int
-
-
 @dataclasses.dataclass(frozen=True)
 class FrameRecord:
     """A frame that was compiled, or given up.
@@ -155,7 +142,7 @@ class FrameRecord:
     lines: dict[str, tuple[int, ...]]
     graph: GraphRecord | None
     brk: BreakSite | None
-    guards: tuple[GuardRecord, ...]
+    guards: GuardRecords
     generated: str
     recompiled: RecompileRecord | None
     calls: int = 0
@@ -310,10 +297,17 @@ class Explanation:
         """All of it but the program's result, as a JSON object."""
         fields = {name: value for name, value in vars(self).items() if name != "result"}
         totals = {name: getattr(self, name) for name in ("graph_count", "graph_break_count", "op_count")}
-        return json.dumps({**fields, **totals}, default=dataclasses.asdict)
+        return json.dumps({**fields, **totals}, default=_as_json)
 
     def to_html(self, path: str | Path) -> None:
         """Write it as one page of HTML that needs nothing else."""
         from stator.report import page
 
         Path(path).write_text(page.page(self), encoding="utf-8")
+
+
+def _as_json(record: Any) -> object:
+    """What JSON has for a record."""
+    if isinstance(record, GuardRecords):
+        return list(record)
+    return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}

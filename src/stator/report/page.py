@@ -8,7 +8,8 @@ from html import escape
 from pathlib import Path
 
 from stator.errors.message import parted
-from stator.report.explanation import BreakSite, Explanation, FrameRecord, GraphRecord, GuardRecord
+from stator.report.explanation import BreakSite, Explanation, FrameRecord, GraphRecord
+from stator.report.guard_records import GuardRecords
 from stator.report.marks_of_lines import LineMarks, marks_of
 from stator.report.stats import RecompileRecord
 
@@ -279,7 +280,7 @@ def _graph(number: int, graph: GraphRecord, links: _Links) -> list[str]:
     return [_folded(f"Graph: {_count(len(graph.ops), 'operation')}", table), _folded("Graph as Python", code)]
 
 
-def _guards(number: int, guards: tuple[GuardRecord, ...], links: _Links) -> str:
+def _guards(number: int, guards: GuardRecords, links: _Links) -> str:
     """The dearest first."""
     ordered = sorted(guards, key=lambda guard: -guard.cost_ns)
     rows = [(f"{guard.cost_ns}", escape(guard.text), links.cell(guard.where)) for guard in ordered]

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from stator.guards.base import shortened
-from stator.report.explanation import BreakSite, Explanation, FrameRecord, GuardRecord
+from stator.report.explanation import BreakSite, Explanation, FrameRecord
+from stator.report.guard_records import GuardRecord
 from stator.report.source_lines import line_at
 from stator.report.stats import RecompileRecord
 from stator.report.words import counted
