@@ -232,3 +232,16 @@ def test_fullgraph_names_code_place_and_stack():
     assert error.code == "SB0301"
     assert error.where == f"{__file__}:{leaf.__code__.co_firstlineno + 2}"
     assert [f.name for f in error.user_stack] == ["root", "middle", "leaf"]
+
+
+def test_a_line_is_named_once_though_a_comprehension_on_it_has_a_frame_of_its_own():
+    def leaf(x):
+        stator.graph_break()
+        return x
+
+    def root(xs):
+        return [leaf(x) for x in xs]
+
+    with pytest.raises(stator.GraphBreakError) as info:
+        stator.compile(root, fullgraph=True)([1, 2])
+    assert [f.name for f in info.value.user_stack] == ["root", "leaf"]

@@ -165,7 +165,9 @@ def test_every_message_has_place_and_next_step_and_no_name_of_ours(
 
 def test_what_is_long_is_cut() -> None:
     def deep(depth: int) -> None:
-        if depth:
+        if depth % 2:
+            deep(depth - 1)
+        elif depth:
             deep(depth - 1)
         stator.graph_break("x" * 5000)
 

@@ -88,11 +88,22 @@ class BreakReport:
         return place(_summary(*self.stack[0])) if self.stack else "?"
 
     def user_stack(self) -> tuple[traceback.FrameSummary, ...]:
-        """The user's stack, outermost first; with frames of libraries if there are no others, or all are wanted."""
+        """The user's stack, outermost first, a line each; with frames of libraries if there are no others, or all are
+        wanted."""
         frames = self.stack if self._verbose else [entry for entry in self.stack if not is_library(entry[0])]
-        told = tuple(_summary(*entry) for entry in reversed(frames or self.stack))
+        told = [_summary(*entry) for entry in reversed(frames or self.stack)]
         caller = None if any(is_users(frame.filename) for frame in told) else _users_caller()
-        return told if caller is None else (caller, *told)
+        return _by_lines(told if caller is None else [caller, *told])
+
+
+def _by_lines(frames: list[traceback.FrameSummary]) -> tuple[traceback.FrameSummary, ...]:
+    """Each line once in a row: a comprehension has a frame of its own, in that of the function, whose name is kept."""
+    told: list[traceback.FrameSummary] = []
+    for frame in frames:
+        if told and place(told[-1]) == place(frame):
+            frame.name = told.pop().name
+        told.append(frame)
+    return tuple(told)
 
 
 def _summary(code: CodeType, instr: Instr) -> traceback.FrameSummary:
