@@ -14,6 +14,7 @@ from collections import OrderedDict, defaultdict
 import pytest
 
 from stator.guards import intern
+from stator.guards.naming import PLAIN
 from stator.guards.source import (
     AttrSource,
     CallSource,
@@ -351,3 +352,8 @@ def test_a_call_that_frees_what_was_loaded():
     item = ItemSource(AttrSource(X, "items"), 0)
     program = compile_guards([], [item, CallSource(empty, X, "empty"), AttrSource(item, "name")])
     assert program.run(None, (Plain(items=[Plain(name="kept")]),))[2] == "kept"
+
+
+def test_the_items_of_a_comprehension_are_called_the_loop() -> None:
+    """`.0`, as CPython calls the parameter, is no name that anybody has written."""
+    assert PLAIN.of(LocalSource(0, ".0")) == "the loop"

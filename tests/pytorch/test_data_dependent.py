@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+from collections import deque
 from typing import Any
 
 import pytest
@@ -352,4 +353,22 @@ def test_a_condition_on_sizes_names_them_as_the_program_does():
     compiled = stator.compile(Queue(), backend="eager")
     for size in (2, 3):
         compiled(torch.ones(size))
-    assert "a condition on a number from Tensor.item, x.size(0) depends" in stator.stats().breaks[-1].reason
+    assert "a condition on x.size(0) and a number from Tensor.item depends" in stator.stats().breaks[-1].reason
+
+
+def test_a_condition_on_many_numbers_names_what_holds_them():
+    """Each of the items would be a name; what the program has comes before what a call gives."""
+    losses, best = deque(maxlen=4), {"loss": 0.5, "rate": 0.1}
+
+    def better(x):
+        losses.append(x.mean().item())
+        return x * 2 if sum(losses) / len(losses) > best["loss"] + best["rate"] else x
+
+    stator.reset()
+    compiled = stator.compile(better, backend="eager")
+    for n in range(6):
+        best["loss"] += n / 7
+        best["rate"] += n / 9
+        compiled(torch.full((2,), float(n)))
+    told = "a condition on best['loss'], best['rate'], items of losses and a number from Tensor.item depends"
+    assert told in stator.stats().breaks[-1].reason

@@ -275,7 +275,7 @@ def test_differences_are_told():
         spec.difference(torch.zeros(4, 6, dtype=torch.int8))[0] == "the dtype of `it` was torch.float32, is torch.int8"
     )
     assert spec.difference(torch.zeros(4, 6, requires_grad=True))[0] == "`it` requires gradients"
-    assert spec.difference(3)[0] == "`it` was a Tensor, is a int"
+    assert spec.difference(3)[0] == "`it` was a Tensor, is 3"
     assert "negated lazily" in spec.difference(torch._neg_view(torch.zeros(4, 6)))[0]
 
 

@@ -266,6 +266,7 @@ _TOLD: dict[type[Source], Callable[[Names, Any], str | None]] = {
 
 #: what only frames that are gone on with have
 _OF_FRAMES = {
+    ".": "the loop",  # `.0` of a comprehension
     ".result": "the result of the call",
     ".exception": "the exception",
     ".callable": "the call",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from .base import short_name, show, with_article
 from .naming import is_expression, quoted
 
 __all__ = ["KEY_WORDS", "Dim", "TensorFacts", "TensorSpec", "marked_dims"]
@@ -68,8 +69,8 @@ class TensorSpec:
         """
         told = quoted(name)
         if type(tensor) is not self.cls:
-            now = repr(tensor) if tensor is None else f"a {type(tensor).__qualname__}"
-            return f"{told} was a {self.cls.__qualname__}, is {now}", "", f"a {self.cls.__qualname__}", now
+            was, now = with_article(short_name(self.cls.__qualname__)), show(tensor)
+            return f"{told} was {was}, is {now}", "", was, now
         assert self.read is not None
         facts = self.read(tensor)
         for what in ("dtype", "device", "layout"):

@@ -129,7 +129,7 @@ def is_enabled_for(space: Space, args: list[Value], kwargs: dict[str, Value]) ->
     ask = _enabled_for(space.int_(args[1]))
     source = args[0].force().source
     assert source is not None
-    return space.wrap(ask(host), CallSource(ask, source, f"enabled for {ask.level}")).force()
+    return space.wrap(ask(host), CallSource(ask, source, f"{{}}.isEnabledFor({ask.level})")).force()
 
 
 def get_logger(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -10,12 +10,15 @@ from stator.pytorch.fake.metadata import expression_of
 from stator.pytorch.shapes.unbacked import symbols_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import Number
 
 __all__ = ["number_in_words", "symbols_in_words"]
+
+#: how many items of one container are named, and how many numbers in all
+_MOST_ITEMS, _MOST_NAMED = 2, 4
 
 #: what the program writes with brackets
 _INDEXING = "Tensor.__getitem__"
@@ -25,11 +28,15 @@ _SYMBOL = re.compile(r"\b(?:s|u|zf|zuf)\d+\b")
 
 def number_in_words(recorder: Recorder, number: Number, condition: bool) -> str:
     """What a number, or a condition, is computed of."""
-    names = _names(recorder)
-    found = sorted({names[str(symbol)] for symbol in symbols_of(number) if str(symbol) in names})
+    given, made = _given(recorder), _made(recorder)
+    symbols = [str(symbol) for symbol in symbols_of(number)]
+    found = [
+        *_together(sorted({given[symbol] for symbol in symbols if symbol in given})),
+        *sorted({made[symbol] for symbol in symbols if symbol in made}),
+    ]
     if not found:
         return "a condition on sizes" if condition else "a number computed of sizes"
-    shown, expression = ", ".join(found), expression_of(number)
+    shown, expression = _listed(found), expression_of(number)
     if condition:
         return f"a condition on {shown}"
     return shown if expression is not None and expression.is_symbol else f"a number computed of {shown}"
@@ -39,7 +46,7 @@ def symbols_in_words(recorder: Recorder, text: str) -> str:
     """What torch says of symbols, in words that the program has."""
     if not (recorder.shapes.begun and _SYMBOL.search(text)):
         return text
-    names = _names(recorder)
+    names = {**_made(recorder), **_given(recorder)}
     return _SYMBOL.sub(lambda match: names.get(match[0], match[0]), text)
 
 
@@ -50,13 +57,35 @@ def _made_by(function: str, path: Iterable[object]) -> str:
     return "how many elements a mask selects" if function == _INDEXING else f"how many elements {function} gives"
 
 
-def _names(recorder: Recorder) -> dict[str, str]:
-    """Where the number is found that a symbol stands for, by the symbol's name."""
-    found: dict[str, str] = {}
-    for operation in recorder.nodes.operations.values():
-        for symbol, path in (operation.bindings or {}).items():
-            found[str(symbol)] = _made_by(describe_callable(operation.called), path)
-    for symbol, value in recorder.shapes.symbols.items():
-        if value.source is not None:
-            found[str(symbol)] = recorder.trace.root.names.of(value.source)
-    return found
+def _given(recorder: Recorder) -> dict[str, str]:
+    """Where the program has the number that a symbol stands for, by the symbol's name."""
+    symbols = recorder.shapes.symbols.items()
+    return {
+        str(symbol): recorder.trace.root.names.of(value.source) for symbol, value in symbols if value.source is not None
+    }
+
+
+def _made(recorder: Recorder) -> dict[str, str]:
+    """Which call makes the number that a symbol stands for, by the symbol's name."""
+    return {
+        str(symbol): _made_by(describe_callable(operation.called), path)
+        for operation in recorder.nodes.operations.values()
+        for symbol, path in (operation.bindings or {}).items()
+    }
+
+
+def _together(names: Iterable[str]) -> Iterator[str]:
+    """Names as the program writes them; of many items of one container its name."""
+    containers: dict[str, list[str]] = {}
+    for name in names:
+        containers.setdefault(name.rpartition("[")[0] if name.endswith("]") else name, []).append(name)
+    for container, items in containers.items():
+        yield from [f"items of {container}"] if len(items) > _MOST_ITEMS else items
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Several names in a sentence, of many the first."""
+    if len(names) > _MOST_NAMED:
+        names = [*names[: _MOST_NAMED - 1], f"{len(names) - _MOST_NAMED + 1} other numbers"]
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
