@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -42,6 +43,17 @@ def logged(x: torch.Tensor, n: int, names: tuple[str, str]) -> Any:
     return x + 1
 
 
+def written(x: torch.Tensor, n: int, names: tuple[str, str]) -> Any:
+    y = x * 2
+    first = sys.stdout.write(names[0] + "\n")
+    second = sys.stdout.write(names[0] + f"loss {y.sum().item()} " + names[1] + "\n")
+    line = "step " + str(n) + ": "
+    line += f"{mean_of(n):.3f}"
+    line += names[1]
+    sys.stdout.write(line)
+    return y + 1, first + second
+
+
 def in_errors(x: torch.Tensor, n: int, names: tuple[str, str]) -> Any:
     try:
         raise ValueError(f"{names[0]} is no {names[1]}")
@@ -56,7 +68,7 @@ def as_a_key(x: torch.Tensor, n: int, names: tuple[str, str]) -> Any:
     return x * table.get(key, 3), key == "a1b1", len(key), table
 
 
-LATE: list[Program] = [part_of_a_line, several_parts, arguments, logged, in_errors]
+LATE: list[Program] = [part_of_a_line, several_parts, arguments, logged, written, in_errors]
 
 
 def run(function: Program, n: int, capfd: Any, caplog: Any) -> Any:
@@ -85,11 +97,17 @@ def test_what_depends_on_a_text_is_for_it_alone(backend: str, capfd: Any, caplog
     assert_same_runs(as_a_key, backend, capfd, caplog)
 
 
-def test_letters_that_a_file_may_not_take_are_known(tmp_path: Any) -> None:
-    def report(x: torch.Tensor, first: str, second: str, file: Any) -> torch.Tensor:
-        print(f"{first} {second}", file=file)
-        return x + 1
+def printed_to(x: torch.Tensor, first: str, second: str, file: Any) -> torch.Tensor:
+    print(f"{first} {second}", file=file)
+    return x + 1
 
+
+def written_to(x: torch.Tensor, first: str, second: str, file: Any) -> torch.Tensor:
+    return x + file.write(first + " " + second)
+
+
+@pytest.mark.parametrize("report", [printed_to, written_to], ids=lambda f: f.__name__)
+def test_letters_that_a_file_may_not_take_are_known(report: Program, tmp_path: Any) -> None:
     calls = [("a", "b"), ("c", "d"), ("e", "f"), ("g", "h\udc80"), ("é", "i"), ("j", "k")]
     for encoding in ("ascii", "utf-8"):
         stator.reset()

@@ -129,7 +129,7 @@ class Operators(Space):
         if symbol in INPLACE:
             return self._inplace(symbol, left, right)
         function, method, reflected = BINARY[symbol]
-        if left.constant and right.constant:
+        if left.constant and right.constant and not (left.selects or right.selects):
             return self._of_constants(function, left, right)
         result = self._binary_slots(method, reflected, left, right)
         if result is NOT_IMPLEMENTED:
@@ -161,7 +161,7 @@ class Operators(Space):
             result = self.call(slot, [left, right], {}).force()
             if not self.is_not_implemented(result):
                 return result
-        if left.constant and right.constant:
+        if left.constant and right.constant and not (left.selects or right.selects):
             return self.run_known(_INPLACE_FUNCTIONS[symbol], [left, right])
         result = self._binary_slots(method, reflected, left, right)
         if result is NOT_IMPLEMENTED:
@@ -224,7 +224,7 @@ class Operators(Space):
             raise self.error(TypeError, text)
 
     def is_not_implemented(self, value: Value) -> bool:
-        return value.constant and value.host is NotImplemented
+        return value.constant and value.cls is types.NotImplementedType
 
     def special(self, value: Value, name: str) -> Value | None:
         """A special method as found on the class, unbound; None where absent, or blocked by None."""

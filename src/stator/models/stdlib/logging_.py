@@ -15,8 +15,7 @@ from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.raw import instance_dict
 from stator.guards.source import CallSource, ConstSource, DictItemSource
-from stator.models.stdlib.output import printable
-from stator.models.stdlib.text_files import SINKS
+from stator.models.stdlib.text_files import SINKS, settled
 from stator.models.text.repr_ import str_of
 from stator.space.host_types import Host
 from stator.space.operands import known_host, literal, refuse_use
@@ -191,7 +190,7 @@ def _snapshot(space: Space, message: Value, args: Value) -> tuple[Value, Value]:
         operand: Value = space.new_tuple(items)
         mapping = items[0] if len(items) == 1 and items[0].isa(dict) else None
         text = space.binary("%", text, operand if mapping is None or not space.truth(mapping) else mapping)
-    return printable(space, text, "logging"), space.new_tuple([])
+    return settled(space, text, "logging"), space.new_tuple([])
 
 
 def _caller(space: Space, stacklevel: int) -> tuple[str, int, str]:

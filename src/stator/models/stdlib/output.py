@@ -11,10 +11,8 @@ from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
 from stator.host.version_facts import WARNINGS_LOCK
-from stator.models.stdlib.text_files import SINKS, can_take
+from stator.models.stdlib.text_files import SINKS, can_take, known_parts, settled
 from stator.models.text.repr_ import str_of
-from stator.models.text.varying_text import VaryingText
-from stator.space.deferred import DeferredStr, said_later
 from stator.space.host_types import Host
 from stator.space.operands import check_kind, known_host, refuse, refuse_use
 from stator.space.protocol import FALSE, NONE, builtin
@@ -37,8 +35,8 @@ def print_(
     if target.source is None or space.host_lookup(target.cls, "write") not in SINKS:
         _print_through(space, target, args, separator, ending, flush)
         return NONE
-    texts = [printable(space, str_of(space, arg), "print") for arg in args]
-    known = [part for text in (*texts, separator, ending) for part in _known_parts(space, text)]
+    texts = [settled(space, str_of(space, arg), "print") for arg in args]
+    known = [part for text in (*texts, separator, ending) for part in known_parts(text)]
     if not can_take(space, target, known):
         raise refuse("print")
     options = {"file": target}
@@ -50,19 +48,6 @@ def print_(
         options["flush"] = Constant(True)
     space.trace.defer(print, texts, options)
     return NONE
-
-
-def printable(space: Space, text: Value, function: str) -> Value:
-    """Text whose characters are settled, now or when the function prints it."""
-    return said_later(text.force()) or Constant(str.__str__(known_host(space, text, function)))
-
-
-def _known_parts(space: Space, text: Value) -> list[str]:
-    """What must be known of the text already; the rest is numbers and the like, or ASCII at least."""
-    if isinstance(text, DeferredStr):
-        varying = [value for _, (value, *_) in text.pieces if isinstance(value, VaryingText)]
-        return [*text.texts, *(value.host for value in varying if not value.stays_ascii())]
-    return [text.host]
 
 
 def _separator(space: Space, value: Value, name: str, default: str) -> Constant:

@@ -1,4 +1,4 @@
-"""What is written to text files that existed before the trace: known text goes out after the graph.
+"""What is written to text files that existed before the trace goes out after the graph, as texts of its numbers do.
 
 That is right where the write cannot fail and runs no code of the program's, which `takes_text` tells; else it breaks
 the graph.
@@ -14,13 +14,15 @@ from collections.abc import Iterable
 
 from stator.guards.guard import Predicate
 from stator.guards.raw import type_lookup
+from stator.models.text.varying_text import VaryingText
+from stator.space.deferred import DeferredNumber, DeferredStr, said_later
 from stator.space.host_types import Host
 from stator.space.operands import known_host, refuse
 from stator.space.protocol import NONE, builtin, register
 from stator.space.space import Space
 from stator.space.value import Constant, Value
 
-__all__ = ["SINKS", "can_take", "write_later"]
+__all__ = ["SINKS", "can_take", "known_parts", "settled", "write_later"]
 
 #: `write` methods in C that do nothing but take the text; what they wrote can only be read back across a break
 SINKS = (io.TextIOWrapper.write, io.StringIO.write)
@@ -44,6 +46,19 @@ def can_take(space: Space, file: Value, texts: Iterable[str]) -> bool:
         return False
     space.trace.guard(holds)
     return True
+
+
+def settled(space: Space, text: Value, function: str) -> Value:
+    """Text whose characters are settled, now or when the function writes it."""
+    return said_later(text.force()) or Constant(str.__str__(known_host(space, text, function)))
+
+
+def known_parts(text: Value) -> list[str]:
+    """What must be known of settled text for `can_take`; the rest is numbers and the like, or ASCII at least."""
+    if isinstance(text, DeferredStr):
+        varying = [value for _, (value, *_) in text.pieces if isinstance(value, VaryingText)]
+        return [*text.texts, *(value.host for value in varying if not value.stays_ascii())]
+    return [text.host]
 
 
 def _is_unicode(text: str) -> bool:
@@ -88,15 +103,16 @@ def _is_plain(buffer: Host) -> bool:
 
 
 def write_later(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """`host(file, text)`, the `write` of a text file: known text goes out after the graph."""
+    """`host(file, text)`, the `write` of a text file: it goes out after the graph."""
     file, text = (arg.force() for arg in args) if len(args) == 2 and not kwargs else (None, None)
     if file is None or text is None or not text.isa(str) or not file.isa(host.__objclass__):
         return space.unmodelled(host, args, kwargs)
-    written = str.__str__(known_host(space, text, "write"))
-    if file.source is None or not can_take(space, file, [written]):
+    written = settled(space, text, "write")
+    known = known_parts(written)
+    if file.source is None or not can_take(space, file, known):
         raise refuse(f"io.{host.__qualname__}")
-    space.trace.defer(host, [file, Constant(written)])
-    return Constant(len(written))
+    space.trace.defer(host, [file, written])
+    return DeferredNumber(int, len, [written]) if isinstance(written, DeferredStr) else Constant(sum(map(len, known)))
 
 
 def _write(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

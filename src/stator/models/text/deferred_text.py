@@ -65,9 +65,13 @@ def _in_digits(space: Space, number: Value, *options: Value) -> bool:
     return number.cls is int and all(option.as_host(space) == "" for option in options)
 
 
-@_pending(str.__add__)
-def add(space: Space, left: Value, right: Value) -> Value:
-    return joined([left, right], lambda text: str.__str__(known_host(space, text, "str")))
+@builtin(str.__add__)
+def add(space: Space, left: Value, right: Value) -> Value | None:
+    """Of text that varies from call to call too: which it is need not be known for this."""
+    parts = [left.force(), right.force()]
+    if not any(part.selects for part in parts) or not all(part.isa(str) for part in parts):
+        return None
+    return joined(parts, lambda text: str.__str__(known_host(space, text, "str")))
 
 
 def _differ(space: Space, left: Value, right: Value) -> bool | None:
