@@ -140,3 +140,23 @@ def test_a_division_that_may_fail() -> None:
     assert told.code == "SB0115" and "with a divisor that is known when the graph has run" in told.reason
     with pytest.raises(ZeroDivisionError):
         stator.compile(by_zero, backend="eager")(torch.ones(3))
+
+
+@pytest.mark.parametrize(
+    "holds", [lambda took: took > 0, lambda took: 0 < took, lambda took: (took == 0) is False, bool]
+)
+def test_a_condition_on_the_time(holds: Any) -> None:
+    def timed(x: torch.Tensor) -> Any:
+        begun = time.perf_counter_ns()
+        y = x.sin()
+        done = holds(time.perf_counter_ns() - begun)
+        return (y if done else x), done is True
+
+    compiled = stator.compile(timed, backend="eager")
+    for n in (2, 3, 4):
+        y, done = compiled(torch.ones(n))
+        assert torch.equal(y, torch.ones(n).sin()) and done
+    told = stator.stats().breaks
+    assert {(brk.code, brk.reason) for brk in told} == {
+        ("SB0201", "a condition depends on the time, which is read when the graph has run")
+    }

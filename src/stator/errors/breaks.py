@@ -296,9 +296,10 @@ class DataDependentBranch(Break):
 
     code = "SB0201"
     title = "branch on the value of a tensor"
-    template = "{what} depends on the value of a tensor{why}"
+    template = "{what} depends on {known_later}{why}"
     hint = "use torch.where or a mask, or return the value and decide outside of the compiled function"
     what: str = "a branch"
+    known_later: str = "the value of a tensor"
     why: str = ""
 
 

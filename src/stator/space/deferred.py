@@ -90,8 +90,13 @@ class DeferredNumber(Value):
         self.function = function
         self.args = args
 
+    def depends_on(self) -> str:
+        """What must be known for it."""
+        late = [arg for arg in self.args if isinstance(arg, DeferredNumber)]
+        return late[0].depends_on() if late else "the value of a tensor"
+
     def describe(self) -> str:
-        return "a number that depends on the value of a tensor"
+        return f"a number that depends on {self.depends_on()}"
 
     def reconstruct(self, writer: Writer) -> str:
         return writer.assign("number", _call(writer, self.function, self.args))

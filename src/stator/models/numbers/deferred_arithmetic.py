@@ -3,7 +3,9 @@
     print(tokens / (time.perf_counter() - begun))
 
 may divide by zero. That error would have to come after what the program does before it, which is done when all numbers
-are computed. So such a division breaks the graph, at its end: nothing is recorded after a clock has been read.
+are computed. So such a division breaks the graph, at its end: nothing is recorded after a clock has been read. So does
+
+    if time.perf_counter() - begun > 1:
 """
 
 from __future__ import annotations
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 
 _NAMES = ("add", "sub", "mul", "truediv", "floordiv", "mod")
 _DIVISIONS = _NAMES[3:]
+#: what gives a bool: which of the two objects it is shows in too many places for it to be known later
+_CONDITIONS = frozenset(
+    id(vars(cls)[f"__{name}__"]) for cls in (int, float) for name in ("bool", "lt", "le", "eq", "ne", "gt", "ge")
+)
 #: the methods of numbers, by their ids, with what they take, what they give, and which operand divides
 _METHODS: dict[int, tuple[type, tuple[type, ...], type, int | None]] = {
     id(vars(cls)[f"__{prefix}{name}__"]): (
@@ -40,11 +46,16 @@ _METHODS: dict[int, tuple[type, tuple[type, ...], type, int | None]] = {
 def _compute(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """A method of numbers (see protocol.CALL_HOOKS)."""
     found = _METHODS.get(id(host))
-    if found is None or len(args) != 2 or kwargs:
+    if (found is None and id(host) not in _CONDITIONS) or kwargs:
         return None
-    cls, takes, gives, divisor = found
     values = [arg.force() for arg in args]
-    if not any(isinstance(value, DeferredNumber) for value in values) or values[0].cls is not cls:
+    deferred = next((value for value in values if isinstance(value, DeferredNumber)), None)
+    if deferred is None:
+        return None
+    if found is None:
+        raise Unsupported(_condition_on(deferred))
+    cls, takes, gives, divisor = found
+    if len(values) != 2 or values[0].cls is not cls:
         return None
     if not all(isinstance(value, DeferredNumber) or value.constant or value.symbolic for value in values):
         return None
@@ -58,3 +69,8 @@ def _compute(space: Space, host: Host, args: list[Value], kwargs: dict[str, Valu
 
 
 CALL_HOOKS.insert(0, _compute)  # symbols compute with each other only
+
+
+def _condition_on(number: DeferredNumber) -> errors.Break:
+    brk = errors.DataDependentBranch("a condition", known_later=number.depends_on())
+    return brk.advising("decide outside of the compiled function, or leave the break: it is cheap after all operations")

@@ -76,6 +76,9 @@ class _Reading(DeferredNumber):
         self.earlier = earlier
         self.early = early
 
+    def depends_on(self) -> str:
+        return "the time, which is read when the graph has run"
+
     def describe(self) -> str:
         return "the time"
 
