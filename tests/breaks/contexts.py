@@ -412,7 +412,7 @@ def time_of_a_layer() -> tuple[Any, Calls]:
     def forward(x):
         started = time.perf_counter()
         h = model(x)
-        if time.perf_counter() - started > 60:  # SB0101
+        if time.perf_counter() - started > 60:  # SB0201
             slow.append("model")
         return h.relu()
 

@@ -19,7 +19,7 @@ _STDLIB = tuple(
 )
 _SITE = ("site-packages" + os.sep, "dist-packages" + os.sep)
 #: directories whose frames are run as they are when the hook meets them (their callees are still looked at)
-_SKIPPED: list[str] = []
+_SKIPPED: list[str] = [_HERE]
 #: directories inside skipped ones whose frames are traced all the same
 TRACED: list[str] = []
 #: codes of such frames, as they are what is to be compiled

@@ -43,6 +43,7 @@ INDEX = {
         "_io.StringIO _io.BytesIO _io._IOBase.readlines _io._IOBase.writelines _io._IOBase.isatty _io._IOBase.flush"
         " _io._IOBase.__enter__ _io._IOBase.__exit__ _io._IOBase.__iter__"
     ),
+    "stdlib.json_": "_json stator.models.rare.stdlib.json_.float_text",
     "stdlib.linecache_": "linecache",
     "stdlib.os_": "posix.stat posix.lstat posix.fspath _stat",
     "stdlib.thread_local": "_thread._local",
