@@ -106,6 +106,10 @@ class DequeValue(MutableSequence):
             self._load()
         return super().item(index)
 
+    def waiting_at(self, distance: int) -> Value | None:
+        waiting = super().waiting_at(distance)
+        return waiting if waiting is None or self.limit is None or distance <= self.limit else None
+
     def grow(self, space: Space, items: list[Value]) -> None:
         super().grow(space, items)
         self.cut()
@@ -116,6 +120,8 @@ class DequeValue(MutableSequence):
     # -- both ends --------------------------------------------------------------------------------------------------
 
     def appendleft(self, space: Space, item: Value, /) -> Value:
+        if self.limit is None and self.put_first(space, item):
+            return NONE
         items = self.mutable(space)
         items.insert(0, item)
         if self.limit is not None and len(items) > self.limit:
@@ -123,7 +129,9 @@ class DequeValue(MutableSequence):
         return NONE
 
     def extend(self, space: Space, iterable: Value, /) -> Value:
-        return self._extend(space, iterable, self.append)
+        whole = iterable.force()
+        taken = whole.cls in (list, tuple, deque) and self.take(space, whole)
+        return NONE if taken else self._extend(space, whole, self.append)
 
     def extendleft(self, space: Space, iterable: Value, /) -> Value:
         return self._extend(space, iterable, self.appendleft)
@@ -223,6 +231,11 @@ class DequeValue(MutableSequence):
         return index
 
     def tp_getitem(self, space: Space, key: Value, /) -> Value:
+        key = key.force()
+        if key.constant and key.cls is int and key.host < 0:
+            waiting = self.waiting_at(-key.host)
+            if waiting is not None:
+                return waiting
         return self.items[self._where(space, key)]
 
     def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
@@ -298,6 +311,9 @@ class DequeValue(MutableSequence):
 
     def filling(self, writer: Writer, name: str, items: str) -> str:
         return f"{writer.const(deque)}.__init__({name}, [{items}], {self.limit})"
+
+    def put_before(self, writer: Writer, name: str, items: list[str]) -> list[str]:
+        return [self.native_call(writer, name, "appendleft", item) for item in reversed(items)]
 
     def rewrites(self, writer: Writer, name: str, old: list[Value], new: list[Value]) -> list[str]:
         if self.version == 0:  # iterators go on over what was only replaced

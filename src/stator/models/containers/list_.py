@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import deque
 from collections.abc import Callable
 
 from stator.host.version_facts import SORT_TAKES_TRUTH
@@ -54,7 +55,10 @@ class ListValue(MutableSequence):
     def extend(self, space: Space, iterable: Value, /) -> Value:
         iterable = iterable.force()
         if iterable is self or iterable.cls in (list, tuple):
-            self.grow(space, space.unpack(iterable))
+            if not self.take(space, iterable):
+                self.grow(space, space.unpack(iterable))
+            return NONE
+        if iterable.cls is deque and self.take(space, iterable):
             return NONE
         # Item by item: those taken before an exception stay in the list.
         for item in iterate_sized(space, iterable):
@@ -62,10 +66,12 @@ class ListValue(MutableSequence):
         return NONE
 
     def insert(self, space: Space, index: Value, item: Value, /) -> Value:
-        return self._by_host(space, list.insert, self._ssize(space, index), item)
+        where = self._ssize(space, index)
+        return NONE if where == 0 and self.put_first(space, item) else self._by_host(space, list.insert, where, item)
 
     def _by_host(self, space: Space, method: Callable[..., Value | None], *args: object) -> Value:
         """Let the host's list of the items do it, which knows the errors."""
+        self.give_items()
         items = self.items
         before = list(items) if self.source is not None and self.original is None else self.original
         with host_errors(space, IndexError, ValueError):
@@ -157,6 +163,11 @@ class ListValue(MutableSequence):
 
     def filling(self, writer: Writer, name: str, items: str) -> str:
         return f"{writer.const(list)}.extend({name}, [{items}])" if items else ""
+
+    def put_before(self, writer: Writer, name: str, items: list[str]) -> list[str]:
+        if len(items) == 1:
+            return [self.native_call(writer, name, "insert", "0", items[0])]
+        return [self.native_call(writer, name, "__setitem__", "slice(0, 0)", f"[{', '.join(items)}]")]
 
     def rewrites(self, writer: Writer, name: str, old: list[Value], new: list[Value]) -> list[str]:
         start, kept = _common(old, new)

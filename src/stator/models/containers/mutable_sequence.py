@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Self
+from typing import NamedTuple, Self
 
 from stator.guards.source import Source
 from stator.models.classes.instance import fill, slot_effects
@@ -17,18 +17,28 @@ from stator.space.value import Constant, NotKnown, Value
 __all__ = ["MutableSequence"]
 
 
+class _AllOf(NamedTuple):
+    """The items that an existing sequence had before the trace; nobody has asked for them."""
+
+    whole: Sequence
+
+
 class MutableSequence(Sequence):
     """A list or deque.
 
-    What is appended to an existing one whose items nobody has asked for waits in `_tail`, so that it needs no guard.
-    So does, in `_stored`, what is assigned at a symbol: the key, where the item was found there, and the new one.
+    What is put at the ends of an existing one whose items nobody has asked for waits in `_head` and `_tail`, so that it
+    needs no guard; so do all the items of another such sequence, which is asked for them before it changes.
+    In `_stored` waits what is assigned at a symbol: the key, where the item was found there, and the new one.
     """
 
-    __slots__ = ("_stored", "_tail", "original", "version")
+    __slots__ = ("_head", "_stored", "_tail", "_takers", "original", "version")
 
     def __init__(self, items: list[Value] | None = None, cls: type | None = None) -> None:
         super().__init__([] if items is None else list(items), cls)
-        self._tail: list[Value] = []
+        self._head: list[Value] = []
+        self._tail: list[Value | _AllOf] = []
+        #: those in whose `_tail` all items of this one wait
+        self._takers: list[MutableSequence] = []
         self._stored: tuple[Value, Source, Value] | None = None
         #: the items before the first mutation of an existing one
         self.original: list[Value] | None = None
@@ -45,14 +55,16 @@ class MutableSequence(Sequence):
 
     def _load(self) -> list[Value]:
         items = super()._load()
-        if self._tail or self._stored is not None:
+        if self._head or self._tail or self._stored is not None:
             self.original = list(items)
             if self._stored is not None:
                 key, _, item = self._stored
                 self._stored = None
                 items[self.space.int_(key)] = item
-            items += self._tail
-            self._tail = []
+            items[:0] = self._head
+            for part in self._tail:
+                items += part.whole.items if isinstance(part, _AllOf) else [part]
+            self._head, self._tail = [], []
             self.cut()
         return items
 
@@ -61,6 +73,7 @@ class MutableSequence(Sequence):
 
     def mutable(self, space: Space) -> list[Value]:
         """The items, about to be mutated."""
+        self.give_items()
         items = self.items
         space.mark_mutated(self)
         self.version += 1
@@ -68,10 +81,17 @@ class MutableSequence(Sequence):
             self.original = list(items)
         return items
 
+    def give_items(self) -> None:
+        """It is about to change: those that are to get its items get them as they are."""
+        takers, self._takers = self._takers, []
+        for taker in takers:
+            if taker._items is None:
+                taker._load()
+
     @property
     def changed(self) -> bool:
         """Whether the traced program has changed this existing one."""
-        return self.original is not None or bool(self._tail) or self._stored is not None
+        return self.original is not None or bool(self._tail or self._head) or self._stored is not None
 
     def selected(self, space: Space, key: Value) -> Value | None:
         if self._stored is None:
@@ -81,6 +101,7 @@ class MutableSequence(Sequence):
 
     def store(self, space: Space, key: Value, item: Value) -> bool:
         """`self[key] = item` of an existing one at a symbol, if it can wait."""
+        self.give_items()
         place = None if self.changed or self._items is not None else self.selected(space, key)
         if place is None or place.source is None:
             return False
@@ -90,7 +111,9 @@ class MutableSequence(Sequence):
         return True
 
     def item(self, index: int) -> Value | None:
-        if self._stored is not None:
+        if index < len(self._head):
+            return self._head[index]
+        if self._stored is not None or self._head:
             self._load()
         return super().item(index)
 
@@ -100,7 +123,11 @@ class MutableSequence(Sequence):
         return super().dropped(hosts)
 
     def held(self) -> Iterable[Value]:
-        return super().held() if self._stored is None else (*super().held(), self._stored[2])
+        held = super().held()
+        if not self.changed or self._items is not None:
+            return held
+        tail = [part.whole if isinstance(part, _AllOf) else part for part in self._tail]
+        return (*held, *self._head, *tail, *(() if self._stored is None else self._stored[2:]))
 
     def as_host(self, space: Space) -> Host:
         if self.cls is not self.kind:
@@ -108,22 +135,38 @@ class MutableSequence(Sequence):
         return self.host_items(space)
 
     def tp_len(self, space: Space) -> Value:
-        if not self._tail or self._items is not None:
+        if not (self._head or self._tail) or self._items is not None:
             return super().tp_len(space)
         if self.kind is not list:
             return Constant(len(self.items))
-        return space.binary("+", super().tp_len(space), Constant(len(self._tail)))
+        wholes = [part.whole for part in self._tail if isinstance(part, _AllOf)]
+        length = space.binary("+", super().tp_len(space), Constant(len(self._head) + len(self._tail) - len(wholes)))
+        for whole in wholes:
+            length = space.binary("+", length, whole.tp_len(space))
+        return length
+
+    def from_end(self, space: Space, distance: int) -> Value | None:
+        waiting = self.waiting_at(distance)
+        return super().from_end(space, distance) if waiting is None else waiting
+
+    def waiting_at(self, distance: int) -> Value | None:
+        """The item at a distance from the end, if it is one that waits there."""
+        last = self._tail[-distance:] if self._items is None and distance <= len(self._tail) else []
+        return None if not last or any(isinstance(part, _AllOf) for part in last) else last[0]  # type: ignore[return-value]
 
     def _last(self, space: Space, distance: int) -> Value | None:
         added = len(self._tail)
-        if (self._stored is not None and distance > added) or (added and self.kind is not list):
+        as_it_was = not self._head and self._stored is None and not any(isinstance(part, _AllOf) for part in self._tail)
+        if not as_it_was or (added and self.kind is not list):
             items = self.items
             return items[-distance] if distance <= len(items) else None
-        return self._tail[-distance] if distance <= added else super()._last(space, distance - added)
+        return super()._last(space, distance - added)
 
     def left_with(self, source: Source) -> tuple[int, list[tuple[Source, Value]]]:
         count, items = super().left_with(source)
-        return count + len(self._tail), items if self._stored is None else [self._stored[1:]]
+        for part in self._tail:
+            count += part.whole.kind.__len__(part.whole.host) if isinstance(part, _AllOf) else 1
+        return count + len(self._head), items if self._stored is None else [self._stored[1:]]
 
     # -- methods ----------------------------------------------------------------------------------------------------
 
@@ -133,12 +176,37 @@ class MutableSequence(Sequence):
 
     def grow(self, space: Space, items: list[Value]) -> None:
         """Put items at the end."""
+        self.give_items()
         if self._items is None:
             space.mark_mutated(self)
             self.version += 1
             self._tail += items
         else:
             self.mutable(space).extend(items)
+
+    def take(self, space: Space, whole: Value) -> bool:
+        """Put all items of an existing sequence at the end, if none of both is asked for how many there are."""
+        self.give_items()
+        if self._items is not None or whole is self or not isinstance(whole, Sequence) or whole.cls is not whole.kind:
+            return False
+        if whole.source is None or whole.source.is_constant or whole._items is not None or whole.changed:
+            return False
+        space.mark_mutated(self)
+        self.version += 1
+        self._tail.append(_AllOf(whole))
+        if isinstance(whole, MutableSequence):
+            whole._takers.append(self)
+        return True
+
+    def put_first(self, space: Space, item: Value) -> bool:
+        """Put an item at the front, if nothing else is asked for that."""
+        self.give_items()
+        if self._items is not None or self._stored is not None:
+            return False
+        space.mark_mutated(self)
+        self.version += 1
+        self._head.insert(0, item)
+        return True
 
     def extend(self, space: Space, iterable: Value, /) -> Value:
         raise NotImplementedError
@@ -198,12 +266,31 @@ class MutableSequence(Sequence):
             if self._stored is not None:
                 key, _, item = self._stored
                 lines += [self.native_call(writer, name, "__setitem__", writer.expr(key), writer.expr(item))]
-            return lines + self.additions(writer, name, self._tail)
+            if self._head:
+                lines += self.put_before(writer, name, [writer.expr(item) for item in self._head])
+            return lines + self.waiting(writer, name)
         return lines if self.original is None else lines + self.rewrites(writer, name, self.original, self._items)
 
     def rewrites(self, writer: Writer, name: str, old: list[Value], new: list[Value]) -> list[str]:
         """The lines that make the new items of the real one's old items."""
         raise NotImplementedError
+
+    def put_before(self, writer: Writer, name: str, items: list[str]) -> list[str]:
+        """The lines that put items at the front of the real one."""
+        raise NotImplementedError
+
+    def waiting(self, writer: Writer, name: str) -> list[str]:
+        """The lines that put at the end of the real one what waits for it."""
+        lines: list[str] = []
+        items: list[Value] = []
+        for part in self._tail:
+            if isinstance(part, _AllOf):
+                lines += self.additions(writer, name, items)
+                lines.append(self.native_call(writer, name, "extend", writer.expr(part.whole)))
+                items = []
+            else:
+                items.append(part)
+        return lines + self.additions(writer, name, items)
 
     def additions(self, writer: Writer, name: str, items: list[Value]) -> list[str]:
         """The line, if any, that puts items at the end of the real one."""

@@ -171,9 +171,10 @@ class Sequence(ExtensibleValue):
 
     def from_end(self, space: Space, distance: int) -> Value | None:
         """The item at a distance from the end, or None beyond the front."""
-        if self.varying_length(space) is not None:
-            return self._last(space, distance)
-        items = self.items
+        found = None if self.varying_length(space) is None else self._last(space, distance)
+        if found is not None:
+            return found
+        items = self.items  # that there is none is a fact about the length
         return items[-distance] if distance <= len(items) else None
 
     def _last(self, space: Space, distance: int) -> Value | None:
