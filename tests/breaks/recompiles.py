@@ -584,3 +584,29 @@ def _() -> tuple[Any, Calls]:
 
     x = torch.ones(2)
     return rotate, [(x,), (x,)]
+
+
+@program()
+def transitions_that_share_a_state() -> tuple[Any, Calls]:
+    value = nn.Linear(2, 1)
+
+    def gain(batch):
+        before = torch.stack([state for state, _ in batch])
+        after = torch.stack([state for _, state in batch])  # SB0601
+        return value(after) - value(before)
+
+    states = [torch.full((2,), float(n)) for n in range(4)]
+    return gain, [([(states[n], states[n + 1]) for n in steps],) for steps in ((0, 1), (0, 2))]
+
+
+@transitions_that_share_a_state.fix
+def _() -> tuple[Any, Calls]:
+    value = nn.Linear(2, 1)
+
+    def gain(batch):
+        before = torch.stack([state for state, _ in batch])
+        after = torch.stack([state for _, state in batch])
+        return value(after) - value(before)
+
+    states = [torch.full((2,), float(n)) for n in range(4)]
+    return gain, [([(states[n], states[n + 1].clone()) for n in steps],) for steps in ((0, 1), (0, 2))]

@@ -388,6 +388,7 @@ class SameObject(Guard):
 
     __slots__ = ()
     op = "SAME"
+    helps = "if it varies which of them are one object, give copies, or make one tensor of them before the call"
 
     def __init__(self, a: Source, b: Source, where: Where = None) -> None:
         self._set((a, b), (), where)
