@@ -150,6 +150,29 @@ def _in_columns(array: Host, dtype: Host = None) -> Host:
     return internals.numpy.array(array, dtype)
 
 
+def _remainder(dividend: Host, divisor: Host, **options: Host) -> Host:
+    """`numpy.remainder`, of which a zero has the sign of the divisor, and of torch's that of the dividend."""
+    found = internals.numpy.remainder(dividend, divisor, **options)
+    return internals.numpy.ndarray(_signed_as(divisor, found.tensor))
+
+
+def _divmod(dividend: Host, divisor: Host, **options: Host) -> Host:
+    quotient, remainder = internals.numpy.divmod(dividend, divisor, **options)
+    return quotient, internals.numpy.ndarray(_signed_as(divisor, remainder.tensor))
+
+
+def _inplace_remainder(array: Host, divisor: Host) -> Host:
+    array.tensor.copy_(_remainder(array, divisor).tensor)
+    return array
+
+
+def _signed_as(divisor: Host, remainder: torch.Tensor) -> torch.Tensor:
+    if not remainder.dtype.is_floating_point:
+        return remainder
+    sign = getattr(divisor, "tensor", divisor)
+    return torch.where(remainder == 0, torch.copysign(remainder, sign).to(remainder.dtype), remainder)
+
+
 def _item(array: Host, index: Host) -> Host:
     """`array[index]`, in which symbols stay what they are: one graph for all numbers."""
     if not _is_by_symbols(index):
@@ -179,8 +202,24 @@ def _is_forward(part: Host) -> bool:
     return isinstance(part, slice) and (part.step is None or (type(part.step) is int and part.step > 0))
 
 
-_OWN: dict[str, Function] = {"pad": _pad, "array": _array, "asarray": _array, "asfortranarray": _in_columns}
-_OWN_METHODS: dict[str, Function] = {"ndarray.__getitem__": _item, "ndarray.__setitem__": _set_item}
+_OWN: dict[str, Function] = {
+    "pad": _pad,
+    "array": _array,
+    "asarray": _array,
+    "asfortranarray": _in_columns,
+    "mod": _remainder,
+    "remainder": _remainder,
+    "divmod": _divmod,
+}
+_OWN_METHODS: dict[str, Function] = {
+    "ndarray.__getitem__": _item,
+    "ndarray.__setitem__": _set_item,
+    "ndarray.__mod__": _remainder,
+    "ndarray.__rmod__": lambda divisor, dividend: _remainder(dividend, divisor),
+    "ndarray.__imod__": _inplace_remainder,
+    "ndarray.__divmod__": _divmod,
+    "ndarray.__rdivmod__": lambda divisor, dividend: _divmod(dividend, divisor),
+}
 #: functions whose `order` says no more than how the result lies in memory
 _LAID_OUT = frozenset(
     (
