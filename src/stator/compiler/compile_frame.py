@@ -42,15 +42,23 @@ class FrameCompiler:
         compile_region: the compile() call that the entry is for.
         config: the settings in force.
         function: the function that the frame executes, with its code and arguments.
+        called: the code that the program calls, where this one only goes on with the call.
     """
 
     def __init__(
-        self, compile_region: CompileRegion, config: Config, function: FunctionType, code: CodeType, args: list[object]
+        self,
+        compile_region: CompileRegion,
+        config: Config,
+        function: FunctionType,
+        code: CodeType,
+        called: CodeType,
+        args: list[object],
     ) -> None:
         self.compile_region = compile_region
         self.config = config
         self.function = function
         self.code = code
+        self.called = called
         self.args = args
         self.outcome = Compiled(code, function, args)
 
@@ -84,7 +92,9 @@ class FrameCompiler:
                 region.runs_out(code)
                 return None
             except RunsAsItIs as e:
-                return region.run_as_it_is(code, list(trace.guards.values()), computes_nothing=e.computes_nothing)
+                return region.run_as_it_is(
+                    code, self.called, list(trace.guards.values()), computes_nothing=e.computes_nothing
+                )
             except DoFirst as e:
                 first = e
             except Restart as e:
@@ -112,7 +122,7 @@ class FrameCompiler:
         trace = Trace(
             self.config,
             region,
-            region_state=region.pool.state_of(self.code),
+            region_state=region.pool.state_of(self.called),
             dynamic=True if dynamic is None and not self.config.assume_static_by_default else dynamic,
             done_first=done_first,
             stop_at=stop_at,
@@ -145,7 +155,7 @@ class FrameCompiler:
             failure = trace.breaks.host_error(e, trace.frame)
             self._refuse_if_fullgraph(trace, failure.brk)
             return self._give_up(trace, failure.brk)
-        entry = make_entry(region, trace, code, residual)
+        entry = make_entry(region, trace, code, self.called, residual)
         if broke is not None:
             trace.breaks.note_resumed(broke)
             EVENTS.broke(Broke(broke, trace.breaks.where(), trace.breaks.user_stack()))
@@ -194,7 +204,8 @@ class FrameCompiler:
 
     def _give_up(self, trace: Trace, why: str | Break) -> Entry | None:
         """Frames for which hold the same guards run as ordinary Python."""
-        return self.compile_region.give_up(self.code, why, list(trace.guards.values()), trace.breaks.user_stack())
+        guards, stack = list(trace.guards.values()), trace.breaks.user_stack()
+        return self.compile_region.give_up(self.code, why, guards, stack, self.called)
 
     def _refuse_if_fullgraph(self, trace: Trace, brk: Break) -> None:
         if isinstance(brk, errors.ForcedBreak):

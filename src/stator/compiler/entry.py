@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from stator.interp.trace import Trace
 
 
-def make_entry(compile_region: CompileRegion, trace: Trace, code: CodeType, residual: Residual) -> Entry:
+def make_entry(
+    compile_region: CompileRegion, trace: Trace, code: CodeType, called: CodeType, residual: Residual
+) -> Entry:
     """Compile the guards of the trace, and put them with its residual program into the cache."""
     guards = list(trace.guards.values())
     if trace.recorder is not None:
@@ -29,6 +31,6 @@ def make_entry(compile_region: CompileRegion, trace: Trace, code: CodeType, resi
     entry = Entry(program, residual.function, residual, trace.finalizers.prologue)
     entry.depth = trace.calls.deepest
     entry.drops_arguments, entry.released = trace.root.drops_arguments, trace.root.released
-    compile_region.add(code, entry)
+    compile_region.add(code, entry, called)
     STATS.frame(trace, residual, len(guards))
     return entry

@@ -11,7 +11,7 @@ from stator.bytecode.continuation import is_continuation
 from stator.compiler import mark_models
 from stator.compiler.compile_frame import FrameCompiler
 from stator.compiler.decision import keep_decision
-from stator.compiler.reasons import reason_for
+from stator.compiler.reasons import called_code, reason_for
 from stator.compiler.region import ALONE, forget_all
 from stator.controls import resets
 from stator.host.turns import turn
@@ -77,7 +77,7 @@ def _entry_for(region: Region, function: FunctionType, code: CodeType, args: lis
         return ALONE if alone else None
     if not compile_region.fullgraph:
         import bytecode  # noqa: F401  here, and not at the first break: the trace may look at sys.modules
-    if compile_region.runs_eagerly(code):
+    if compile_region.runs_eagerly(code, function, args):
         return None
     if current_stance() == "force_eager":
         return None
@@ -94,7 +94,8 @@ def _in_turn(
     found = compile_region.fitting(code, function, args, config) if waited else None
     if found is not None:
         return found
-    shared = None if config.disable else compile_region.adopt(code, function, args, config)
+    called = called_code(code, function, args)
+    shared = None if config.disable else compile_region.adopt(code, called, function, args, config)
     if shared is not None:
         return shared
     if stance == "eager_on_recompile":
@@ -103,20 +104,20 @@ def _in_turn(
         raise RuntimeError(_recompile_text(compile_region, function, code, args))
     if config.disable:
         return None
-    if stance != "default" and not compile_region.is_first and _is_first_call(compile_region, code, args):
+    if stance != "default" and not compile_region.is_first and _is_first_call(compile_region, code, called, args):
         if stance == "eager_then_compile":
             return None
         compile_region = compile_region.for_first_calls()
-    elif not compile_region.may_compile(code, function, args, config):
+    elif not compile_region.may_compile(code, called, function, args, config):
         return None
-    compiler = FrameCompiler(compile_region, config, function, code, args)
+    compiler = FrameCompiler(compile_region, config, function, code, called, args)
     if config.show_tracer:
         return call_with_tracing(compiler.compile)  # type: ignore[no-any-return]
     return compiler.compile()
 
 
-def _is_first_call(compile_region: CompileRegion, code: CodeType, args: list[Host]) -> bool:
-    return is_first_call(compile_region.state_of(code), compile_region.pool.state_of(code), code, args)
+def _is_first_call(compile_region: CompileRegion, code: CodeType, called: CodeType, args: list[Host]) -> bool:
+    return is_first_call(compile_region.state_of(called), compile_region.pool.state_of(called), code, args)
 
 
 def _recompile_text(compile_region: CompileRegion, function: FunctionType, code: CodeType, args: list[Host]) -> str:

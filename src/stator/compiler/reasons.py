@@ -8,7 +8,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
 from stator._core import Entry
-from stator.bytecode.continuation import parameters
+from stator.bytecode.continuation import is_continuation, parameters
 from stator.bytecode.results import result_text
 from stator.guards.base import Change, name_and_place
 from stator.guards.naming import FORWARDERS, PARAMETERS, Called, names_of
@@ -20,10 +20,21 @@ from stator.space.host_types import Host
 if TYPE_CHECKING:
     from stator.guards.program import GuardProgram
 
-__all__ = ["reason_for", "remedy_for"]
+__all__ = ["called_code", "reason_for", "remedy_for"]
 
 #: `def f(*args, **kwargs)`
 _STARS = CO_VARARGS | CO_VARKEYWORDS
+
+
+def called_code(code: CodeType, function: Host, args: list[Host]) -> CodeType:
+    """The code that the program calls, by which cases are counted.
+
+    All modules are called through one code that only goes on with the call, and so are functions under a decorator.
+    """
+    if is_continuation(code):
+        return code
+    called = names_of(code, CallInputs(function, tuple(args))).called
+    return code if called is None else called.code
 
 
 def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -> RecompileRecord:

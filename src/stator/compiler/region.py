@@ -6,6 +6,7 @@ import dataclasses
 import sys
 import weakref
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,7 +17,7 @@ from stator.bytecode.by_code import ByCode
 from stator.bytecode.continuation import is_continuation, unvaried, waiting_codes
 from stator.compiler import pool
 from stator.compiler.pool import Pool
-from stator.compiler.reasons import reason_for, remedy_for
+from stator.compiler.reasons import called_code, reason_for, remedy_for
 from stator.controls.dynamo_config import under_torchs
 from stator.guards.program import compile_guards
 from stator.interp.policy import runs_whole, worth_tracing
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from stator.config import Config
     from stator.errors import Break
     from stator.guards.base import Guard
+    from stator.guards.program import GuardProgram
     from stator.report.stats import RecompileRecord
 
 #: what a backend was asked for by: the `backend`, `mode` and options of `compile()`
@@ -92,6 +94,7 @@ class CompileRegion:
         self.is_first = False
         self._first_calls: CompileRegion | None = None
         self._states = ByCode[dict[object, Any]]()
+        #: codes that are left to Python, as calls of them have too many cases
         self._over_limit = ByCode[bool]()
         #: with so many calls left to the thread, or fewer, they have been found to meet the recursion limit
         self._too_deep = ByCode[int]()
@@ -152,32 +155,33 @@ class CompileRegion:
 
     # -- recompiling ------------------------------------------------------------------------------------------------
 
-    def may_compile(self, code: CodeType, function: Host, args: list[Host], config: Config) -> bool:
+    def may_compile(self, code: CodeType, called: CodeType, function: Host, args: list[Host], config: Config) -> bool:
         """Whether another entry may be made for the code; notes why the ones there are did not fit."""
-        if self.runs_eagerly(code):
+        if self.runs_eagerly(code, function, args):
             return False
-        entries = self._compiled_for(code)
+        entries = self._compiled_for(code, called)
         if not entries:
             return True
         reason = reason_for(entries[-1], code, function, args)
         if config.error_on_recompile:
             raise errors.RecompileError(str(messages.not_again(reason)))
-        for name, limit, count in self._limits(code, config):
+        left = [called, *islice(waiting_codes(code, args), 1, None)]
+        for name, limit, count in self._limits(code, called, config):
             if count >= limit:
                 if not reason.hint:
                     reason = dataclasses.replace(reason, hint=remedy_for(entries[-1], function, args))
                 self._limit_reached(code, config, (name, limit), reason)
-                self._leave(waiting_codes(code, args))
+                self._leave(left)
                 return False
         if len(entries) >= _MOST_INSIDE and self._is_inside_left():
-            self._leave(waiting_codes(code, args))
+            self._leave(left)
             return False
         EVENTS.recompiled(reason)
         return True
 
-    def adopt(self, code: CodeType, function: Host, args: list[Host], config: Config) -> Entry | None:
+    def adopt(self, code: CodeType, called: CodeType, function: Host, args: list[Host], config: Config) -> Entry | None:
         """An entry that a compile() call with equal settings has made, and that fits: it is one of this call's too."""
-        if len(self._compiled_for(code)) >= config.recompile_limit:
+        if len(self._compiled_for(code, called)) >= config.recompile_limit:
             return None
         entry = self.pool.entry_for(code, function, args, config, beside=self)
         if entry is not None:
@@ -189,15 +193,17 @@ class CompileRegion:
         """An entry of this call's that has come to fit, as something has been done meanwhile."""
         return next((entry for entry in self.region.entries(code) if pool.fits(entry, function, args, config)), None)
 
-    def runs_eagerly(self, code: CodeType) -> bool:
-        """Whether frames of the code that no entry fits are left to Python."""
-        return unvaried(code) in self._over_limit or calls_left() <= self._depth(code)
+    def runs_eagerly(self, code: CodeType, function: Host, args: list[Host]) -> bool:
+        """Whether a call that no entry fits is left to Python."""
+        if self._over_limit and unvaried(called_code(code, function, args)) in self._over_limit:
+            return True
+        return calls_left() <= self._depth(code)
 
-    def _limits(self, code: CodeType, config: Config) -> Iterator[tuple[str, int, int]]:
+    def _limits(self, code: CodeType, called: CodeType, config: Config) -> Iterator[tuple[str, int, int]]:
         """The limits that there are: name, value, entries that count."""
-        yield "recompile_limit", config.recompile_limit, len(self._compiled_for(code))
+        yield "recompile_limit", config.recompile_limit, len(self._compiled_for(code, called))
         if config.accumulated_recompile_limit:
-            count = len({entry for compile_region in list(REGIONS) for entry in compile_region.region.entries(code)})
+            count = len({entry for each in list(REGIONS) for entry in each._entries_for(code, called)})
             yield "accumulated_recompile_limit", config.accumulated_recompile_limit, count
 
     def _limit_reached(self, code: CodeType, config: Config, limit: tuple[str, int], reason: RecompileRecord) -> None:
@@ -229,16 +235,22 @@ class CompileRegion:
         found = self._too_deep.find(unvaried(code))
         return -1 if found is None else found
 
-    def add(self, code: CodeType, entry: Entry) -> None:
-        """Put a new entry first in the cache of the code."""
+    def add(self, code: CodeType, entry: Entry, called: CodeType | None = None) -> None:
+        """Put a new entry first in the cache of the code, of which it is a case; or one of what that goes on with."""
         self._compiled.keep(code, True)
+        _program(entry).called = unvaried(called or code)
         entry.program.strict = self.own_config.strict
         self.region.add(code, entry)
         if entry.target is not None:
             self.pool.keep(self)
 
     def give_up(
-        self, code: CodeType, why: str | Break, guards: list[Guard], stack: tuple[FrameSummary, ...] = ()
+        self,
+        code: CodeType,
+        why: str | Break,
+        guards: list[Guard],
+        stack: tuple[FrameSummary, ...] = (),
+        called: CodeType | None = None,
     ) -> Entry | None:
         """This frame runs as ordinary Python, for arguments like these; its callees may still be traced."""
         cause = None if isinstance(why, str) else why
@@ -251,18 +263,20 @@ class CompileRegion:
         if is_suspendable(code):
             set_code_policy(code, CodePolicy.SKIP)
             return None
-        return self._left_to_python(code, guards)
+        return self._left_to_python(code, guards, called or code)
 
-    def run_as_it_is(self, code: CodeType, guards: list[Guard], *, computes_nothing: bool = False) -> Entry | None:
+    def run_as_it_is(
+        self, code: CodeType, called: CodeType, guards: list[Guard], *, computes_nothing: bool = False
+    ) -> Entry | None:
         """Frames like this one run as ordinary Python around what is compiled, and count as nothing compiled.
 
         After a few cases in which it computes nothing (each text that a progress bar shows is one) all of the code do.
         """
-        around: set[Entry] = self.state_of(code).setdefault("around", set())
+        around: set[Entry] = self.state_of(called).setdefault("around", set())
         if computes_nothing and len(around) >= _MOST_AROUND:
-            self._leave([code])
+            self._leave([called])
             return None
-        entry = self._left_to_python(code, guards)
+        entry = self._left_to_python(code, guards, called)
         around.add(entry)
         return entry
 
@@ -276,16 +290,21 @@ class CompileRegion:
             brk = errors.FrameGivenUp(code.co_qualname, cause.reason)
             EVENTS.broke(Broke(brk, where, at, cause))
 
-    def _left_to_python(self, code: CodeType, guards: list[Guard]) -> Entry:
+    def _left_to_python(self, code: CodeType, guards: list[Guard], called: CodeType) -> Entry:
         entry = Entry(compile_guards(guards), None)
         entry.alone = self.leaves_whole(code)
-        self.add(code, entry)
+        self.add(code, entry, called)
         return entry
 
-    def _compiled_for(self, code: CodeType) -> list[Entry]:
-        """The entries of the code, but for those that `run_as_it_is` has made."""
-        around = self.state_of(code).get("around", ())
-        return [entry for entry in self.region.entries(code) if entry not in around]
+    def _compiled_for(self, code: CodeType, called: CodeType) -> list[Entry]:
+        """The entries for such calls, but for those that `run_as_it_is` has made."""
+        around = self.state_of(called).get("around", ())
+        return [entry for entry in self._entries_for(code, called) if entry not in around]
+
+    def _entries_for(self, code: CodeType, called: CodeType) -> list[Entry]:
+        """The entries of the code for calls that it goes on with to the other."""
+        origin = unvaried(called)
+        return [entry for entry in self.region.entries(code) if _program(entry).called is origin]
 
     @staticmethod
     def leaves_whole(code: CodeType) -> bool:
@@ -313,6 +332,10 @@ class CompileRegion:
     def entries(self) -> set[Entry]:
         """All entries here, those of others among them that fit."""
         return {entry for code in self.codes() for entry in self.region.entries(code)}
+
+
+def _program(entry: Entry) -> GuardProgram:
+    return entry.program  # type: ignore[return-value]
 
 
 def _alone() -> Entry:

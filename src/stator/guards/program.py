@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import CodeType
 from typing import Any
 
 from stator._core import CodePolicy, set_code_policy
@@ -29,6 +30,8 @@ class GuardProgram(CoreProgram):
     guards: tuple[Guard, ...]
     outputs: tuple[Output, ...]
     reference: ReferenceProgram
+    #: the code that the program calls: it counts as compiled, and not what only goes on with the call
+    called: CodeType | None = None
 
     def __len__(self) -> int:
         return len(self.instructions)
