@@ -265,10 +265,10 @@ def layer_dropped_at_random() -> tuple[Any, Calls]:
     layers = nn.ModuleList(nn.Linear(2, 2) for _ in range(3))
 
     def forward(x):
-        for layer in layers:
-            if random.random() < 0.5:  # SB0601
+        for layer in layers:  # SB0601
+            if random.random() < 0.5:  # SB0212
                 continue
-            x = layer(x)
+            x = layer(x)  # SB0601
         return x
 
     x = torch.ones(1, 2)

@@ -132,7 +132,7 @@ def test_a_generator_of_another_class():
 
 def test_many_draws_break():
     def draw():
-        return [random.random() for _ in range(40)]
+        return [random.random() for _ in range(300)]
 
     assert outcomes(stator.compile(draw), 4) == outcomes(draw, 4)
     assert {record.code for record in stator.stats().breaks} == {"SB0110"}

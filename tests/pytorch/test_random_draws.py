@@ -205,7 +205,7 @@ def test_generators_of_other_bits(kind: Any, bits: Any) -> None:
 
 def test_more_draws_than_are_worth_it_break() -> None:
     def program(x: Any) -> Any:
-        for _ in range(20):
+        for _ in range(300):
             x = x + np.random.rand()
         return x
 

@@ -1,4 +1,6 @@
-"""Which variables of a continuation number the rounds of a loop that it goes on in: they will be others in the next."""
+"""Which variables of a continuation are numbers that will be others the next time: they number the rounds of a loop
+that it goes on in, or hold what has been drawn.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +10,27 @@ from .by_code import ByCode
 from .continuation import entered_at
 from .decode import Decoded, decode
 
-__all__ = ["counters"]
+__all__ = ["counters", "note_varying"]
 
 _STEPS = frozenset({"+", "+=", "-", "-="})
 
 _known = ByCode[frozenset[str]]()
+_varying = ByCode[frozenset[str]]()
+
+
+def note_varying(code: CodeType, names: frozenset[str]) -> None:
+    """Remember that these variables of a continuation hold numbers that are others each time."""
+    if names:
+        _varying.keep(code, names | (_varying.find(code) or names))
 
 
 def counters(code: CodeType) -> frozenset[str]:
-    """The variables that a loop around the place where the continuation begins counts in; none for any other code.
+    """The variables that a loop around the place where the continuation begins counts in, and those that are known to
+    vary; none for any other code.
 
-    They are those that `for` binds, and those that the loop adds a constant to (`steps += 1`).
+    A loop counts in those that `for` binds, and those that it adds a constant to (`steps += 1`).
     """
-    return _known.of(code, _counters)
+    return _known.of(code, _counters) | (_varying.find(code) or frozenset())
 
 
 def _counters(code: CodeType) -> frozenset[str]:

@@ -31,6 +31,7 @@ from stator.interp.frame import host_behind
 from stator.interp.handling import ExcInfo, Lasti
 from stator.interp.policy import give_up_on
 from stator.models.functions.cell import CellValue
+from stator.models.numbers.draws import note_drawn
 from stator.space.globals_ import made_names
 from stator.space.protocol import is_immutable, model_for
 from stator.space.value import NULL, Lazy, Value
@@ -80,6 +81,7 @@ def resume_function(
     if inner is not None:
         code = variant(code, inner)
     frame.trace.breaks.resumed.append(code)
+    note_drawn(code, {name: frame.locals[name] for name in names})
     return ResumeFunction(_function(writer, frame, code), values + locals_, code)
 
 

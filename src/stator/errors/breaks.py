@@ -13,6 +13,7 @@ __all__ = [
     "DataDependentValue",
     "DebuggerCall",
     "DisabledFunction",
+    "DrawnBranch",
     "DynamicOutputShape",
     "ExplicitBreak",
     "FailingCall",
@@ -406,6 +407,16 @@ class CollectiveCall(Break):
     hint = "call it outside of the compiled function, or compile what is between such calls"
     function: str
     why: str
+
+
+class DrawnBranch(Break):
+    """Control flow depends on a number that a generator of Python's draws in each call."""
+
+    code = "SB0212"
+    title = "branch on a random number"
+    template = "control flow depends on {what}, which is drawn anew in each call"
+    hint = "draw outside and pass what is decided in, or decide with tensors: torch.where(torch.rand(()) < 0.5, a, b)"
+    what: str
 
 
 class ExplicitBreak(Break):

@@ -40,11 +40,13 @@ _OF_PYTHON = (
     errors.NewFinalizer,
     errors.MemoryObserved,
     errors.PendingSideEffects,
+    errors.RandomStateAccess,
     errors.SuspendedCoroutine,
     errors.ImportWithSideEffects,
     errors.LibraryCall,
     errors.DataDependentBranch,  # over numbers: it was given no tensor
     errors.DataDependentValue,
+    errors.DrawnBranch,
 )
 #: parts of an argument that are looked at
 _MOST_PARTS = 100
@@ -58,6 +60,10 @@ def whole_call(frame: Frame, brk: Break) -> Break | None:
         return None
     if not all(policy.is_foreign(code) for code in frame.trace.breaks.codes_within(frame)):
         return None
+    if isinstance(brk, errors.RandomStateAccess):
+        return errors.RandomStateAccess(f"{frame.globals.get('__name__')}.{frame.code.co_qualname}")
+    if isinstance(brk, errors.DrawnBranch):
+        return brk
     return errors.LibraryCall(_called(frame))
 
 

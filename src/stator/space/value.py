@@ -108,6 +108,10 @@ class Value:
         """What a whole number that varies is in this call; None for anything else."""
         return None
 
+    def number_source(self) -> Source | None:
+        """Where such a number is found before the graph runs; None for what only the graph knows."""
+        return None
+
     def select(self, space: Space, container: Value, read: Callable[[Any, Any], Any]) -> Value | None:
         """What `read` finds in an existing container by this key, where the key is no number for good: an existing
         object by itself, guarded by what it is like and not by which one it is; NULL where `read` raises a KeyError.

@@ -1,8 +1,9 @@
-"""random.Random: the generator runs for real, on a shadow that starts in the state of the existing one.
+"""random.Random: what it draws is a number that varies, or a known one where its state is.
 
-The state is guarded like any other value. Code that meets another state when it is traced again is not for one state:
-from then on what is drawn is a number that varies. While guards are checked a copy draws it, and the generator itself
-does so as an effect. What needs the state, or a number that cannot vary, breaks the graph.
+A draw from an existing generator is one number, whatever method makes it: while guards are checked a copy of the
+generator draws it (`draws`), and the generator itself does so as an effect. One that the program has seeded runs for
+real, on a shadow in its state. What needs the state of an existing one assumes it, unless it has been another in an
+earlier trace: then it breaks the graph, at the program's call.
 """
 
 from __future__ import annotations
@@ -10,27 +11,28 @@ from __future__ import annotations
 import _random
 import random
 from collections.abc import Callable
+from typing import Any
 
 from stator import errors
 from stator.guards.base import Change, Where
 from stator.guards.guard import Predicate
 from stator.guards.naming import Names
-from stator.guards.source import CallSource, Source
+from stator.guards.source import AttrSource, CallSource, Source
 from stator.models.classes.instance import InstanceValue
-from stator.models.numbers.last_draw import MOST_DRAWS, Draw, LastDraw
+from stator.models.numbers.draws import Drawing, Place, number_source
+from stator.models.numbers.ways import are_known
 from stator.space import facts
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import host_errors, known_host, literal
-from stator.space.protocol import NONE, bad_call, models, register
+from stator.space.protocol import NONE, bad_call, models
 from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
 
 __all__ = ["RandomValue"]
 
-#: where code is traced more often with such draws, these decide its branches: ordinary Python draws, and what follows
-#: is traced once for each side, and not for each combination of them
-_MOST_TRACES = 2
+#: more draws from one generator break the graph: guards make them all
+_MOST_DRAWS = 256
 
 
 class _StateIs:
@@ -59,11 +61,32 @@ class _InState(Predicate):
         return self.sources[0], self.fn.state
 
 
-class _Drawn(LastDraw):
-    def copied(self, generator: Host) -> Host:
-        copy = random.Random.__new__(random.Random)
-        _random.Random.setstate(copy, _random.Random.getstate(generator))
-        return copy
+def _copy(generator: Host) -> Host:
+    """A generator in the same state."""
+    new: Host = _random.Random.__new__
+    copy = new(random.Random, 0)  # seeded, or the system would be asked for noise
+    _random.Random.setstate(copy, _random.Random.getstate(generator))
+    copy.gauss_next = getattr(generator, "gauss_next", None)
+    return copy
+
+
+def _begin(generator: Host) -> Place:
+    return Place.of(generator, _copy)
+
+
+def _gauss_next(place: Place) -> Host:
+    """The second of the numbers that `gauss` makes at once, if it is still to be given."""
+    return place.gauss_next
+
+
+def _reach(generator: Host, place: Place) -> None:
+    """Let a generator draw what its copy has drawn. What it keeps of `gauss` is an attribute, and written as such."""
+    draws = place.draws()
+    if any(method is random.Random.gauss for method, _ in draws):
+        _random.Random.setstate(generator, _random.Random.getstate(place.copy()))
+    else:
+        for method, args in draws:
+            method(generator, *args)
 
 
 def _unseeded() -> Host:
@@ -80,7 +103,7 @@ def _may_seed(value: Value) -> bool:
 class RandomValue(InstanceValue):
     """A generator of random numbers; `shadow` is in the state that the traced program has brought it to."""
 
-    __slots__ = ("advanced", "draws", "shadow")
+    __slots__ = ("advanced", "at", "count", "gauss_next", "place", "shadow")
 
     def __init__(self, cls: type) -> None:
         super().__init__(cls)
@@ -89,8 +112,13 @@ class RandomValue(InstanceValue):
         self.shadow: Host = None
         #: whether the traced program has drawn from it, or set its state
         self.advanced = False
-        #: what has been drawn from an existing generator of which the state is not known
-        self.draws: tuple[Draw, ...] = ()
+        #: where what has been drawn from an existing generator of which the state is not known has left it, and where
+        #: that is found; how often it has been drawn from
+        self.at: Place | None = None
+        self.place: Source | None = None
+        self.count = 0
+        #: the attribute, as draws have left it
+        self.gauss_next: Value | None = None
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
@@ -110,66 +138,84 @@ class RandomValue(InstanceValue):
         if self.shadow is None:
             if self.source is None or not self._stays(space):
                 raise Unsupported(errors.RandomStateAccess(f"random.Random.{operation}"))
-            state = _random.Random.getstate(self.host)
-            space.trace.guard(_InState(self.source, state))
+            space.trace.guard(_InState(self.source, _random.Random.getstate(self.host)))
             self.shadow = _random.Random(0)
-            self.shadow.setstate(state)
+            self.shadow.setstate(_random.Random.getstate(self.host if self.at is None else self.at.copy()))
         if change:
-            space.mark_mutated(self)
-            self.advanced = True
+            self._advance(space)
         return self.shadow
+
+    def _advance(self, space: Space) -> None:
+        space.mark_mutated(self)
+        self.advanced = True
 
     def _stays(self, space: Space) -> bool:
         """Whether the existing generator was in the same state in all earlier traces of the same code."""
         assert self.source is not None
         state = hash(_random.Random.getstate(self.host))
-        seen = space.trace.region_state.setdefault("generators", {})
-        return bool(seen.setdefault(self.source.expr(), state) == state)
+        return facts.stays(space.trace, "generators", self.source.expr(), state)
 
     def is_open(self, space: Space) -> bool:
-        """Whether numbers are drawn from a state that is another in each call."""
-        return self.shadow is None and self.source is not None and not self._stays(space)
+        """Whether it exists, and its state is not to be known."""
+        if self.shadow is not None or self.source is None:
+            return False
+        return not (are_known(space.trace) and self._stays(space))
 
-    def draw_open(self, space: Space, method: Callable[..., float], *args: int) -> Value:
-        """What the method draws from such a state: a number that varies."""
+    def draw(self, space: Space, method: Callable[..., Any], args: list[Value]) -> Value | None:
+        """What the method of an open generator draws: a number that varies; None where it has to be known."""
         assert self.source is not None
-        draws = (*self.draws, (method, args))
-        drawn = _Drawn(draws)
-        source = CallSource(drawn, self.source, f"{{}}.{method.__name__}()")
+        given = [_given(arg) for arg in args]
+        if None in given or self.count == _MOST_DRAWS or not self._keeps_gauss_next(space, method):
+            return None
+        if self.at is None:
+            self.at, self.place = _begin(self.host), CallSource(_begin, self.source, "{}")
+        assert self.place is not None
+        try:
+            at = self.at.after((method, tuple([now for now, _ in given])))  # type: ignore[misc]
+        except Exception:
+            return None  # which the method says itself
+        others = [source for _, source in given if source is not None]  # type: ignore[misc]
+        known = [... if source is not None else now for now, source in given]  # type: ignore[misc]
+        place = CallSource(Drawing(method, *known), self.place, "{}", *others)
+        source = number_source(place, _text(method, known), *others)
         facts.expect_others(space.trace, source)
-        number = space.symbol(drawn(self.host), source) if self._may_draw(space) else None
-        if number is None:
-            raise Unsupported(errors.RandomStateAccess(f"random.Random.{method.__name__}"))
-        space.mark_mutated(self)
-        self.advanced = True
-        self.draws = draws
+        number = space.symbol(at.number, source)
+        if number is not None:
+            self._advance(space)
+            self.at, self.place = at, place
+            self.count += 1
+            if method is random.Random.gauss:
+                self.gauss_next = space.wrap(at.gauss_next, CallSource(_gauss_next, place, "{}.gauss_next"))
+                self.attr_dict(space).set_str(space, "gauss_next", self.gauss_next)
         return number
 
-    def _may_draw(self, space: Space) -> bool:
-        if self.draws:
-            return len(self.draws) < MOST_DRAWS
-        state = space.trace.region_state
-        state["open draws"] = count = state.get("open draws", 0) + 1
-        return count <= _MOST_TRACES or space.trace.compile_region.fullgraph
+    def _keeps_gauss_next(self, space: Space, method: Host) -> bool:
+        """Whether the method finds what draws have left of `gauss`, and not what the program has assigned."""
+        if method is not random.Random.gauss:
+            return True
+        kept = self.attr_dict(space).get_str(space, "gauss_next")
+        if self.gauss_next is None:
+            return kept is not None and kept.source is AttrSource(self.source, "gauss_next")  # type: ignore[arg-type]
+        return kept is self.gauss_next
 
     # -- methods ----------------------------------------------------------------------------------------------------
 
     def random(self, space: Space) -> Value:
-        if self.is_open(space):
-            return self.draw_open(space, _random.Random.random)
-        return Constant(self._state(space, "random", change=True).random())
+        drawn = self.draw(space, _random.Random.random, []) if self.is_open(space) else None
+        return Constant(self._state(space, "random", change=True).random()) if drawn is None else drawn
 
     def getrandbits(self, space: Space, k: Value, /) -> Value:
         bits = space.int_(k)
-        if bits > 0 and self.is_open(space):
-            return self.draw_open(space, _random.Random.getrandbits, bits)
+        drawn = self.draw(space, _random.Random.getrandbits, [Constant(bits)]) if self.is_open(space) else None
+        if drawn is not None:
+            return drawn
         with host_errors(space, ValueError, OverflowError, MemoryError):
             return Constant(self._state(space, "getrandbits", change=True).getrandbits(bits))
 
     def seed(self, space: Space, n: Value = NONE, /) -> Value:
         n = n.force()
         if not _may_seed(n):
-            if self.source is not None:
+            if self.source is not None or n.symbolic:
                 raise Unsupported(errors.RandomStateAccess("random.Random.seed"))
             self.shadow = None  # nobody knows the state of the new generator until it is set
             return NONE
@@ -210,23 +256,28 @@ class RandomValue(InstanceValue):
         name = writer.source(self.source)
         if self.shadow is not None:
             return [*lines, self._set_state(writer, name)]
-        return [*lines, *(f"{writer.const(m)}({', '.join([name, *map(repr, args)])})" for m, args in self.draws)]
+        assert self.place is not None
+        return [*lines, f"{writer.const(_reach)}({name}, {writer.source(self.place)})"]
 
     def _set_state(self, writer: Writer, name: str) -> str:
         return f"{writer.const(_random.Random.setstate)}({name}, {writer.const(self.shadow.getstate())})"
 
 
-def _below(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    """`generator._randbelow(n)`, by which all draw integers: it draws until one is small enough."""
-    if len(args) != 2 or kwargs:
-        return None
-    generator, n = args[0].force(), args[1].force()
-    if not isinstance(generator, RandomValue) or not n.constant or n.cls is not int or n.host <= 0:
-        return None
-    if space.host_lookup(generator.cls, "getrandbits") is not _random.Random.getrandbits:
-        return None
-    return generator.draw_open(space, _RANDBELOW, n.host) if generator.is_open(space) else None
+def _given(arg: Value) -> tuple[Host, Source | None] | None:
+    """An argument of a draw as it is now, and where it is found if it varies; None for one that is no number."""
+    arg = arg.force()
+    if arg.constant and arg.cls in (int, float, type(None)):
+        return arg.host, None
+    now = arg.number_now()
+    source = None if now is None else arg.number_source()
+    return None if source is None else (now, source)
 
 
-_RANDBELOW: Host = vars(random.Random)["_randbelow"]
-register(_RANDBELOW, _below)
+def _text(method: Callable[..., Any], args: list[Host]) -> str:
+    """The draw as the program might write it."""
+    places = iter(range(1, len(args) + 1))
+    given = ", ".join(f"{{{next(places)}}}" if arg is ... else repr(arg) for arg in args)
+    name = method.__name__
+    if name == "_chosen":
+        return f"{{}}.choice([{given}])"
+    return f"{{}}.choice(range({given}))" if name == "_randbelow" else f"{{}}.{name}({given})"

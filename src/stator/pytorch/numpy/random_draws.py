@@ -11,19 +11,18 @@ of random numbers break where they are drawn.
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stator.guards.source import CallSource
-from stator.models.numbers.last_draw import MOST_DRAWS, LastDraw
+from stator.models.numbers.draws import Drawing, Place, number_source
 from stator.pytorch.tensors.lowering import STAND_INS
 from stator.space import facts
 from stator.space.deferred import DeferredNumber
 
 if TYPE_CHECKING:
-    from stator.models.numbers.last_draw import Draw
+    from stator.guards.source import Source
     from stator.pytorch.types import Host
     from stator.space.interfaces import Trace, Writer
     from stator.space.space import Space
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["awaits_draws", "draw_later", "install"]
 
+#: more draws from one generator break the graph: guards make them all
+_MOST_DRAWS = 256
 _KINDS = (np.random.RandomState, np.random.Generator)
 #: what draws from a distribution, without anything else that it does
 _DISTRIBUTIONS = (
@@ -45,34 +46,21 @@ _METHODS: dict[int, type] = {
 }
 
 
-class _Last(LastDraw):
-    def copied(self, generator: Host) -> Host:
-        return _copies.in_state_of(generator)
-
-
-class _Copies(threading.local):
-    """Generators that take the states of others, one of each kind for each thread: making one takes longest."""
-
-    def __init__(self) -> None:
-        self.made: dict[tuple[type, str], Host] = {}
-
-    def in_state_of(self, generator: Host) -> Host:
-        """A generator in the same state, until the next is asked for."""
-        legacy = issubclass(type(generator), np.random.RandomState)
-        state: Host = generator.get_state(legacy=False) if legacy else generator.bit_generator.state
-        kind: Host = np.random.RandomState if legacy else np.random.Generator
-        made = self.made.get((kind, state["bit_generator"]))
-        if made is None:
-            made = kind(getattr(np.random, state["bit_generator"])(0))
-            self.made[kind, state["bit_generator"]] = made
-        if legacy:
-            made.set_state(state)
-        else:
-            made.bit_generator.state = state
+def _copy(generator: Host) -> Host:
+    """A generator in the same state."""
+    if issubclass(type(generator), np.random.RandomState):
+        state = generator.get_state(legacy=False)
+        made: Host = np.random.RandomState(getattr(np.random, state["bit_generator"])(0))
+        made.set_state(state)
         return made
+    state = generator.bit_generator.state
+    made = np.random.Generator(getattr(np.random, state["bit_generator"])(0))
+    made.bit_generator.state = state
+    return made
 
 
-_copies = _Copies()
+def _begin(generator: Host) -> Place:
+    return Place.of(generator, _copy)
 
 
 class _Draws:
@@ -85,21 +73,45 @@ class _Draws:
 class _Drawn(DeferredNumber):
     """A number that is drawn after another one, `earlier`."""
 
-    __slots__ = ("earlier", "number")
+    __slots__ = ("at", "count", "earlier", "number", "place")
 
     def __init__(self, cls: type, method: Host, args: list[Value], earlier: _Drawn | None) -> None:
         super().__init__(cls, method, args)
         self.earlier = earlier
         #: the input of the graph that it is
         self.number: Value | None = None
+        #: where it leaves its generator, and where that is found; how many draws that takes
+        self.at: Place | None = None
+        self.place: Source | None = None
+        self.count = 0
 
-    def draws(self) -> tuple[Draw, ...]:
-        """What the generator draws before it, and the number itself."""
+    def draw_on_copy(self) -> None:
+        """Find the places that it and all draws before it from the same generator lead to."""
+        pending = [self]
+        while (before := pending[-1].earlier_of_its_own()) is not None and before.at is None:
+            pending.append(before)
+        generator: Host = self.args[0]
+        for number in reversed(pending):
+            before = number.earlier_of_its_own()
+            args = number.given()
+            if before is None:
+                at, place = _begin(generator.host), CallSource(_begin, generator.source, "{}")
+            else:
+                at, place, number.count = before.at, before.place, before.count  # type: ignore[assignment]
+            number.at = at.after((number.function, args))
+            number.place = CallSource(Drawing(number.function, *args), place, "{}")
+            number.count += 1
+
+    def given(self) -> tuple[Host, ...]:
+        """What the method is given, all of it known."""
+        return tuple([arg.host for arg in self.args[1:]])
+
+    def earlier_of_its_own(self) -> _Drawn | None:
+        """The number that its generator has drawn before it."""
         before = self.earlier
         while before is not None and before.args[0] is not self.args[0]:
             before = before.earlier
-        own = (self.function, tuple([arg.host for arg in self.args[1:]]))
-        return (*(() if before is None else before.draws()), own)
+        return before
 
     def describe(self) -> str:
         return "a random number"
@@ -112,13 +124,15 @@ class _Drawn(DeferredNumber):
 
 def _as_input(space: Space, number: _Drawn) -> Value | None:
     """The number as an operation takes it; None where it cannot be had before the graph runs."""
-    generator: Host = number.args[0]
-    draws = number.draws()
-    if number.number is None and len(draws) <= MOST_DRAWS:
-        draw = _Last(draws)
-        source = CallSource(draw, generator.source, f"{{}}.{number.function.__name__}()")
+    if number.number is None:
+        number.draw_on_copy()
+        if number.count > _MOST_DRAWS:
+            return None
+        assert number.at is not None and number.place is not None
+        shown = ", ".join(map(repr, number.given()))
+        source = number_source(number.place, f"{{}}.{number.function.__name__}({shown})")
         facts.expect_others(space.trace, source)
-        number.number = space.symbol(draw(generator.host), source)
+        number.number = space.symbol(number.at.number, source)
     return number.number
 
 

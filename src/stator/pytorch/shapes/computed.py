@@ -16,19 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, Source
 from stator.models.containers.selection import select
+from stator.models.numbers.draws import is_drawn
+from stator.models.numbers.ways import are_alike, may_assume
 from stator.pytorch.fake.metadata import DIVISIONS, expression_of, hint_of, is_symbol
 from stator.pytorch.shapes.dynamism import is_fixed
-from stator.space.value import Constant, NotKnown, Value
+from stator.pytorch.shapes.unbacked import symbols_of
+from stator.space.value import Constant, NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
     import sympy  # type: ignore[import-untyped]
 
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import Function, Host, Number
-    from stator.space.interfaces import Writer
+    from stator.space.interfaces import Trace, Writer
     from stator.space.space import Space
 
 __all__ = [
@@ -36,9 +40,11 @@ __all__ = [
     "computed_after",
     "computed_number",
     "computed_sizes",
+    "depends_on_draws",
     "existing_symbols",
     "is_of_numbers",
     "made_again",
+    "refuse_drawn",
     "selected",
 ]
 
@@ -137,6 +143,19 @@ def _is_python(expression: sympy.Expr) -> bool:
     return is_sum and all(map(_is_python, expression.args))
 
 
+def depends_on_draws(value: Any) -> bool:
+    """Whether a number that is not known depends on what a random generator draws in this call."""
+    symbols = value.recorder.shapes.symbols
+    found = (symbols.get(symbol) for symbol in symbols_of(value.number))
+    return any(known is not None and known.source is not None and is_drawn(known.source) for known in found)
+
+
+def refuse_drawn(trace: Trace, value: Any) -> None:
+    """A number is to be known: refuse one that is drawn, unless that may be guarded."""
+    if depends_on_draws(value) and not may_assume(trace, str(value.number), exactly=value.cls is float):
+        raise Unsupported(errors.DrawnBranch(value.describe()))
+
+
 def compute_again(space: Space, function: Function, args: list[Value]) -> Value | None:
     """The number that a pure function which takes no symbols gives for some; None where it can't be computed before
     the graph runs, or has no answer for these."""
@@ -159,6 +178,8 @@ def compute_again(space: Space, function: Function, args: list[Value]) -> Value 
 
 def selected(space: Space, container: Value, key: Any, read: Function) -> Value | None:
     """What `read` finds in an existing object by a symbol: an object at a source of its own (`Value.select`)."""
+    if depends_on_draws(key) and not are_alike(container.host):
+        return None  # which one it is decides what is done
     assert container.source is not None
     base = container.source
 

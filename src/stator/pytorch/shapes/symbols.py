@@ -13,7 +13,14 @@ from stator.models.numbers.number_text import METHODS, shown_later
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import NumberMeta, expression_of, hint_of, is_ragged, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
-from stator.pytorch.shapes.computed import compute_again, computed_after, is_of_numbers, made_again, selected
+from stator.pytorch.shapes.computed import (
+    compute_again,
+    computed_after,
+    is_of_numbers,
+    made_again,
+    refuse_drawn,
+    selected,
+)
 from stator.space.deferred import DeferredNumber
 from stator.space.protocol import NOT_IMPLEMENTED, is_pure
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
@@ -100,6 +107,9 @@ class SymValue(Value):
         known = self.cls is not int or self.number.node.maybe_as_int() is not None
         return None if known else hint_of(self.number)
 
+    def number_source(self) -> Source | None:
+        return self.source or made_again(self.recorder, self)
+
     def select(self, space: Space, container: Value, read: Function) -> Value | None:
         return selected(space, container, self, read)
 
@@ -126,6 +136,7 @@ def decide(trace: Trace, value: Value) -> Host:
 
     if value.cls is int and expression_of(value.number) is None:
         raise Unsupported(errors.DataDependentBranch(value.describe()))
+    refuse_drawn(trace, value)
     try:
         return value.cls(value.number)
     except GuardOnDataDependentSymNode:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.pytorch.fake.metadata import hint_of
-from stator.pytorch.shapes.computed import compute_again
+from stator.pytorch.shapes.computed import compute_again, depends_on_draws
 from stator.pytorch.shapes.symbols import as_integer, compute
 from stator.pytorch.tensors.lowering import Call, Operand
 from stator.space.deferred import DeferredNumber
@@ -60,8 +60,8 @@ def recorded_with(space: Space, call: Call, operand: Any, **options: object) -> 
 
 
 def to_whole(function: Function) -> Handler:
-    """The model of a function that makes an int of a number: of a float that existed CPython makes it before the graph
-    runs, as backends make constants of floats."""
+    """The model of a function that makes an int of a number: of a float that existed, or was drawn, CPython makes it
+    before the graph runs, as backends make constants of floats."""
     of_symbols = torch.sym_int if function is int else function
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -70,7 +70,8 @@ def to_whole(function: Function) -> Handler:
             return value if value.symbolic else None
         if value.cls is bool and hint_of(value.number) is not None:
             return None  # it is assumed
-        again = compute_again(space, function, [value]) if value.source is not None else None
+        is_computed_before = value.source is not None or depends_on_draws(value)
+        again = compute_again(space, function, [value]) if is_computed_before else None
         return whole_number(space, of_symbols, value) if again is None else again
 
     return handler

@@ -20,6 +20,7 @@ import torch
 from stator.guards.guard import FOR_BRANCHES, FOR_NUMBERS, Predicate
 from stator.guards.source import AttrSource, GlobalSource
 from stator.pytorch.shapes import dynamism
+from stator.pytorch.shapes.computed import depends_on_draws
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.shapes.unbacked import symbols_of
 from stator.pytorch.tensors.known import is_written_alone
@@ -84,10 +85,13 @@ class _Outcomes:
         return result
 
     def begins(self, value: TensorValue | SymValue) -> bool:
-        """Whether it is a number that is not marked as unknown, or a tensor that steers, with what has been written."""
+        """Whether it is a number that is not marked as unknown, nor drawn anew in each call, or a tensor that steers,
+        with what has been written."""
         recorder: Recorder = self.trace.recorder
         if isinstance(value, SymValue):
-            return not any(map(recorder.shapes.env.is_unbacked_symint, symbols_of(value.number)))
+            return not depends_on_draws(value) and not any(
+                map(recorder.shapes.env.is_unbacked_symint, symbols_of(value.number))
+            )
         return value.cls is torch.Tensor and _steers(value) and is_written_alone(recorder, value)
 
 
