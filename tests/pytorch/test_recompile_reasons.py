@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 import stator
+from stator.guards.guard import FOR_LOOPS
 
 
 def scale(x: torch.Tensor) -> torch.Tensor:
@@ -314,9 +315,9 @@ def grown(x: torch.Tensor, layers: Any) -> Any:
 
 
 LOOPS: dict[Callable[..., Any], tuple[str, ...]] = {
-    in_modules: ("no longer: the loop has another item",),
-    counted: ("no longer: the loop has another item",),
-    listed: ("no longer: the loop has another item",),
+    in_modules: ("the loop had another item, and ends",),
+    counted: ("the loop had another item, and ends",),
+    listed: ("the loop had another item, and ends",),
     indexed: ("`layers[i + 1]` was there, and is no more",),
     grown: ("no longer: len(results) <= 3 (`len(results)` is 4)",),
 }
@@ -609,3 +610,86 @@ def test_a_size_that_is_needed_as_a_number_is_told() -> None:
         compiled(x)
     hint = "the code needs this size as a number: pad to a few sizes, or leave the call out with stator.disable"
     assert [record.hint for record in stator.stats().recompile_log] == [hint, hint]
+
+
+# -- loops with another number of rounds -------------------------------------------------------------------------------
+
+
+def over_items(boxes: list[torch.Tensor], w: torch.Tensor) -> torch.Tensor:
+    loss = w.sum()
+    for box in boxes:
+        loss = loss + (box * w).sin().sum()
+    return loss
+
+
+def over_rows(boxes: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return w.sum() + sum((row * w).sin().sum() for row in boxes)
+
+
+def over_positions(boxes: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    loss = w.sum()
+    for i in range(len(boxes)):
+        loss = loss + (boxes[i] * w).sin().sum()
+    return loss
+
+
+def only_counted(boxes: list[torch.Tensor], w: torch.Tensor) -> torch.Tensor:
+    count = 0
+    for box in boxes:
+        count += box.dim()
+    return w * count
+
+
+def whole(boxes: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return w.sum() + (boxes * w).sin().sum()
+
+
+@stator.disable
+def left(boxes: list[torch.Tensor], w: torch.Tensor) -> torch.Tensor:
+    return over_items(boxes, w)
+
+
+def left_to_python(boxes: list[torch.Tensor], w: torch.Tensor) -> torch.Tensor:
+    return left(boxes, w) * 2
+
+
+def in_rounds(loop: Any, counts: tuple[int, ...], *, stack: bool, **settings: Any) -> list[Any]:
+    compiled, w = stator.compile(loop, backend="eager", **settings), torch.ones(4)
+    for count in counts:
+        boxes: Any = [torch.full((4,), float(i)) for i in range(count)]
+        boxes = torch.stack(boxes) if stack else boxes
+        torch.testing.assert_close(compiled(boxes, w), loop(boxes, w))
+    return list(stator.stats().recompile_log)
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize(
+    ("loop", "stack", "operations"), [(over_items, False, 4), (over_rows, True, 4), (over_positions, True, 5)]
+)
+def test_a_loop_with_another_number_of_rounds_is_told_from_the_second_time_on(
+    loop: Any, stack: bool, operations: int, dynamic: bool | None
+) -> None:
+    """Nor does it help to mark sizes: each number of rounds is a graph."""
+    *_, first, last = in_rounds(loop, (4, 5, 7, 9), stack=stack, dynamic=dynamic)
+    assert last.reason.endswith(f"a loop of 7 rounds, {operations} operations in each)"), last
+    assert first.hint == last.hint == FOR_LOOPS or "rounds" not in first.reason
+    assert last.hint == FOR_LOOPS
+
+
+def test_a_loop_that_computes_nothing_is_not_blamed() -> None:
+    assert not any("rounds" in record.reason for record in in_rounds(only_counted, (4, 5, 7, 9), stack=False))
+
+
+def test_what_is_said_to_help_helps() -> None:
+    assert len(in_rounds(whole, (4, 5, 7, 9), stack=True)) == 1
+    stator.reset()
+    assert not in_rounds(left_to_python, (4, 5, 7, 9), stack=False)
+
+
+@pytest.mark.parametrize(("counts", "told"), [((12, 70, 75, 80), 1), ((12, 15, 18, 20), 0)])
+def test_a_long_loop_is_told_without_being_asked_for(counts: Any, told: int, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "stator"):
+        in_rounds(over_items, counts, stack=False)
+    messages = [record.getMessage() for record in caplog.records if record.name == "stator"]
+    assert len(messages) == told
+    assert all("SB0601" in message and "for box in boxes" in message for message in messages)

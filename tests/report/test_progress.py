@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import re
 import subprocess
 import sys
 import textwrap
@@ -49,6 +50,7 @@ def test_the_line_and_the_operations_so_far_are_told() -> None:
     lines = shown(many, "eager")[1:-1]
     first = many.__code__.co_firstlineno
     assert any(f"many (test_progress.py:{line})" in text for text in lines for line in range(first, first + 4))
+    assert any(re.search(rf", round \d+ of line {first + 1}, \d+ s", line) for line in lines)
     counts = [int(line.partition("): ")[2].split()[0]) for line in lines]
     assert counts == sorted(counts) and counts[-1] > counts[0]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from stator._core import Entry
 from stator.codegen.ir_check import Traced, check_ir
 from stator.guards.program import compile_guards
+from stator.interp.loops import Loops
 from stator.models.stdlib.critical_section import CriticalSection
 from stator.report.stats import STATS
 
@@ -25,6 +26,7 @@ def make_entry(
     if trace.recorder is not None:
         guards = trace.recorder.guards_first() + guards + trace.recorder.guards_last()
     program = compile_guards(guards, residual.outputs)
+    program.loops = trace.extension(Loops).all()
     trace.extension(CriticalSection).guards.program = program
     if trace.config.check_ir:
         check_ir(Traced(code, program, residual))

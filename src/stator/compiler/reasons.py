@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType, FunctionType
@@ -11,17 +12,21 @@ from stator._core import Entry
 from stator.bytecode.continuation import is_continuation, parameters
 from stator.bytecode.results import result_text
 from stator.guards.base import Change, name_and_place
+from stator.guards.guard import FOR_LOOPS
 from stator.guards.naming import FORWARDERS, PARAMETERS, Called, names_of
 from stator.guards.source import CallInputs, ItemSource
 from stator.interp.policy import is_users
 from stator.report.stats import RecompileRecord
+from stator.report.words import counted
 from stator.space.host_types import Host
 
 if TYPE_CHECKING:
     from stator.guards.program import GuardProgram
 
-__all__ = ["called_code", "reason_for", "remedy_for"]
+__all__ = ["called_code", "is_long_loop", "of_loop", "reason_for", "remedy_for"]
 
+#: operations of all rounds of a loop, from which on it is a long one
+_LONG_LOOP = 200
 #: `def f(*args, **kwargs)`
 _STARS = CO_VARARGS | CO_VARKEYWORDS
 
@@ -47,6 +52,29 @@ def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -
     where = name_and_place(_told_of([called.code for called in names.calls]))
     line = "" if guard is None else guard.place()
     return RecompileRecord(where, change.text, line, change.advice, change.was, change.now)
+
+
+def of_loop(entry: Entry, function: Host, args: list[Host], reason: RecompileRecord) -> RecompileRecord | None:
+    """The same reason, with what helps, if it is that a loop has another number of rounds."""
+    program: GuardProgram = entry.program  # type: ignore[assignment]
+    if reason.line not in program.loops:
+        return None
+    call = CallInputs(function, tuple(args))
+    guard = program.reference.failing(call)
+    if guard is None or not (guard.counts or isinstance(guard.missing(call), ItemSource)):
+        return None
+    rounds, operations = program.loops[reason.line]
+    if operations < rounds or not rounds:
+        return None
+    text = f"a loop of {counted(rounds, 'round')}, {counted(operations // rounds, 'operation')} in each"
+    before = f"{reason.reason[:-1]}; " if reason.reason.endswith(")") else f"{reason.reason} ("
+    return dataclasses.replace(reason, reason=f"{before}{text})", hint=FOR_LOOPS)
+
+
+def is_long_loop(entry: Entry, line: str) -> bool:
+    """Whether the entry has so much of a loop that one is told who has not asked why something is compiled again."""
+    program: GuardProgram = entry.program  # type: ignore[assignment]
+    return program.loops[line][1] >= _LONG_LOOP
 
 
 def _told_of(codes: list[CodeType]) -> CodeType:

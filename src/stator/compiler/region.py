@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import sys
 import weakref
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,7 @@ from stator.bytecode.by_code import ByCode
 from stator.bytecode.continuation import is_continuation, unvaried, waiting_codes
 from stator.compiler import pool
 from stator.compiler.pool import Pool
-from stator.compiler.reasons import called_code, reason_for, remedy_for
+from stator.compiler.reasons import called_code, is_long_loop, of_loop, reason_for, remedy_for
 from stator.controls.dynamo_config import under_torchs
 from stator.guards.program import compile_guards
 from stator.interp.policy import runs_whole, worth_tracing
@@ -44,6 +45,9 @@ REGIONS: weakref.WeakSet[CompileRegion] = weakref.WeakSet()
 _MOST_INSIDE = 2
 #: how many cases are told apart of a frame that computes nothing
 _MOST_AROUND = 4
+
+#: under which the state of a code has the lines of loops whose number of rounds varies, and whether that has been told
+_LOOPS = "loops that vary"
 
 #: options of which torch does not heed its own values where a break is an error
 _KEPT_BY_FULLGRAPH = frozenset({"capture_scalar_outputs"})
@@ -163,6 +167,9 @@ class CompileRegion:
         if not entries:
             return True
         reason = reason_for(entries[-1], code, function, args)
+        loop = of_loop(entries[-1], function, args, reason)
+        varies = loop is not None and self._has_varied(code, reason.line)
+        reason = loop if loop is not None and varies else reason
         if config.error_on_recompile:
             raise errors.RecompileError(str(messages.not_again(reason)))
         left = [called, *islice(waiting_codes(code, args), 1, None)]
@@ -177,6 +184,23 @@ class CompileRegion:
             self._leave(left)
             return False
         EVENTS.recompiled(reason)
+        if varies and is_long_loop(entries[-1], reason.line) and self._is_news(code, reason.line):
+            messages.LOG.warning("%s", messages.recompiled(reason))
+        return True
+
+    def _has_varied(self, code: CodeType, line: str) -> bool:
+        """Whether the loop of this line, which has another number of rounds now, had another one before too."""
+        met: dict[str, bool] = self.state_of(code).setdefault(_LOOPS, {})
+        known = line in met
+        met.setdefault(line, False)
+        return known
+
+    def _is_news(self, code: CodeType, line: str) -> bool:
+        """Whether nobody has been told yet that a long loop of this line is compiled for each number of rounds."""
+        told: dict[str, bool] = self.state_of(code)[_LOOPS]
+        if told[line] or logging.getLogger("stator.recompiles").isEnabledFor(logging.INFO):
+            return False
+        told[line] = True
         return True
 
     def adopt(self, code: CodeType, called: CodeType, function: Host, args: list[Host], config: Config) -> Entry | None:

@@ -46,6 +46,8 @@ class Guard:
     op: ClassVar[str]
     #: what helps where guards of this kind fail in call after call, if that is known
     helps: ClassVar[str] = ""
+    #: whether it may say how many rounds a loop has
+    counts: bool = False
     sources: tuple[Source, ...]
     where: Where
     _key: tuple[object, ...]
@@ -87,11 +89,20 @@ class Guard:
 
     def explain(self, call: CallInputs, names: Names = PLAIN) -> Change:
         """What was expected and what is there instead."""
-        try:
-            objects = [call.get(source) for source in self.sources]
-        except LoadError:
-            return Change(f"{names.quoted(_missing(self.sources, call))} was there, and is no more")
-        return self.changed(names, *objects)
+        missing = self.missing(call)
+        if missing is not None:
+            return Change(f"{names.quoted(missing)} was there, and is no more")
+        return self.changed(names, *map(call.get, self.sources))
+
+    def missing(self, call: CallInputs) -> Source | None:
+        """The first step to what it looks at that cannot be loaded."""
+        for source in self.sources:
+            for step in reversed(list(source.chain())):
+                try:
+                    call.get(step)
+                except LoadError:
+                    return step
+        return None
 
     def changed(self, names: Names, *objects: Any) -> Change:
         """The same, given the objects found at the sources."""
@@ -202,17 +213,6 @@ def shortened(text: str, most: int) -> str:
 def with_article(name: str) -> str:
     """`a Linear`, `an Adam`."""
     return f"{'an' if name[:1] in 'AEIOUaeiou' else 'a'} {name}"
-
-
-def _missing(sources: tuple[Source, ...], call: CallInputs) -> Source:
-    """The first step that cannot be loaded."""
-    for source in sources:
-        for step in reversed(list(source.chain())):
-            try:
-                call.get(step)
-            except LoadError:
-                return step
-    raise AssertionError("all of them can be loaded")
 
 
 _MOST_SHOWN = 8

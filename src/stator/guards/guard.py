@@ -157,6 +157,7 @@ class Length(_OneSource[int]):
     __slots__ = ()
     op = "LENGTH"
     helps = "give as many elements in each call, or one tensor of them: its size may vary"
+    counts = True
 
     def __init__(self, source: Source, n: int, where: Where = None) -> None:
         self.expected = n
@@ -517,12 +518,33 @@ FOR_BRANCHES = (
     "decide this in a function with stator.disable, or with torch.where on a tensor: each outcome has a graph"
 )
 FOR_NUMBERS = "put what needs the number itself in a function with stator.disable, or keep the number in a tensor"
+FOR_LOOPS = (
+    "each number of rounds is compiled anew: compute on one tensor of all items, or put the loop in a function with "
+    "stator.disable"
+)
 FOR_SIZES = "the code needs this size as a number: pad to a few sizes, or leave the call out with stator.disable"
 
 
 def remedy_of_condition(form: str) -> str:
     """What helps where a condition on numbers, written `{0}`, `{1}` …, is false in call after call."""
     return FOR_NUMBERS if _IS_ONE.match(form) else FOR_BRANCHES
+
+
+class Rounds(Predicate):
+    """An iterator has another item, or has none: whether a loop that a break has cut goes on, or ends."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, source: Source, fn: Callable[..., object], *, goes_on: bool) -> Rounds:
+        """As the function says of the iterator at the source."""
+        return cls((source,), fn, f"{source.expr()} has {'another' if goes_on else 'no other'} item")
+
+    def changed(self, names: Names, *objects: object) -> Change:
+        name = names.quoted(self.sources[0])
+        if self.text.endswith("no other item"):
+            return Change(f"{name} ended, and has another item")
+        return Change(f"{name} had another item, and ends")
 
 
 class Relation(Predicate):
@@ -534,6 +556,10 @@ class Relation(Predicate):
 
     def __init__(self, sources: tuple[Source, ...], fn: Expression, where: Where = None) -> None:
         super().__init__(sources, fn, fn.of([source.expr() for source in sources]), where=where)
+
+    @property
+    def counts(self) -> bool:  # type: ignore[override]
+        return _IS_ONE.match(self.fn.text) is not None
 
     @property
     def remedy(self) -> str:

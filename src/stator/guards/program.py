@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from types import CodeType
+from collections.abc import Iterator, Mapping, Sequence
+from types import CodeType, MappingProxyType
 from typing import Any
 
 from stator._core import CodePolicy, set_code_policy
@@ -32,6 +32,8 @@ class GuardProgram(CoreProgram):
     reference: ReferenceProgram
     #: the code that the program calls: it counts as compiled, and not what only goes on with the call
     called: CodeType | None = None
+    #: the loops that the trace has unrolled, by "file.py:line": rounds, and operations of all of them
+    loops: Mapping[str, tuple[int, int]] = MappingProxyType({})
 
     def __len__(self) -> int:
         return len(self.instructions)

@@ -9,8 +9,9 @@ from types import CodeType
 from typing import TYPE_CHECKING, TextIO
 
 from stator.config import current
-from stator.errors.message import short_path
+from stator.errors.message import parted, short_path
 from stator.interp.break_report import users_line
+from stator.interp.loops import Loops
 from stator.report.events import EVENTS, Called, Compiled, Listener
 
 if TYPE_CHECKING:
@@ -69,16 +70,17 @@ class Watch:
         """Where the compile stands."""
         now = time.perf_counter()
         name, line = self._code.co_name, self._code.co_firstlineno
-        file = self._code.co_filename
+        file, rounds = self._code.co_filename, ""
         trace = self.trace
         if trace is not None:
             try:  # the tracer goes on meanwhile
                 if trace.recorder is not None:
-                    self.operations = max(self.operations, len(trace.recorder.nodes.whole.nodes))
+                    self.operations = max(self.operations, trace.recorder.operations)
+                rounds = _rounds(trace)
                 at = None if trace.frame is None else users_line(trace.frame)
                 if at is not None:
                     file, line, name = at[0].co_filename, at[1], at[0].co_name
-            except (AttributeError, IndexError):
+            except (AttributeError, IndexError, RuntimeError):
                 pass
         backend, seconds = "backend", self.backend_seconds
         if self.backend is not None:
@@ -86,7 +88,18 @@ class Watch:
             seconds += now - since
         share = f", {backend} {seconds:.0f} s" if seconds else ""
         file = short_path(file).rpartition("/")[2]
-        return f"stator: {name} ({file}:{line}): {self.operations} operations, {now - self._started:.0f} s{share}"
+        made = f"{self.operations} operations{rounds}"
+        return f"stator: {name} ({file}:{line}): {made}, {now - self._started:.0f} s{share}"
+
+
+def _rounds(trace: Trace) -> str:
+    """The loop that has made most of the graph, and how often it has gone round."""
+    place, (rounds, operations) = max(trace.extension(Loops).all().items(), key=_made, default=("", (0, 0)))
+    return f", round {rounds} of line {parted(place)[1]}" if rounds > 1 and operations else ""
+
+
+def _made(loop: tuple[str, tuple[int, int]]) -> int:
+    return loop[1][1]
 
 
 class Progress(Listener):

@@ -6,6 +6,7 @@ import inspect
 
 from stator.bytecode.decode import Instr
 from stator.interp.frame import Frame, opcode
+from stator.interp.loops import Loops
 from stator.models.functions import generator
 from stator.models.functions.suspendable import stop_value
 from stator.space.protocol import NONE
@@ -22,6 +23,7 @@ def GET_ITER(f: Frame, instr: Instr) -> None:
 def FOR_ITER(f: Frame, instr: Instr) -> None:
     """for item in …"""
     item = f.space.next(f.stack[-1])
+    f.trace.extension(Loops).asked(f, instr, item is None)
     if item is None:
         f.stack.pop()
         f.index = instr.arg

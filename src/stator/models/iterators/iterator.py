@@ -13,7 +13,7 @@ from types import WrapperDescriptorType
 from typing import Any, ClassVar, Self, TypeVar
 
 from stator import errors
-from stator.guards.guard import Equals, Predicate
+from stator.guards.guard import Equals, Rounds
 from stator.guards.raw import raw_length
 from stator.guards.source import CallSource, Source
 from stator.host.version_facts import LIST_ITERATORS_END_BELOW
@@ -201,7 +201,7 @@ class IteratorValue(ExtensibleValue):
     def give_first(self, space: Space, has_item: Host, next_item: Host) -> Value:
         """The first step has been taken: there is an item, and what it is is read with these functions."""
         assert self.source is not None
-        space.trace.guard(Predicate((self.source,), has_item, f"{self.source.expr()} has another item"))
+        space.trace.guard(Rounds.of(self.source, has_item, goes_on=True))
         space.mark_mutated(self)
         self.steps = 1
         source = CallSource(next_item, self.source, "next_item")
@@ -211,7 +211,7 @@ class IteratorValue(ExtensibleValue):
     def note_end(self, space: Space, is_at_end: Host) -> bool:
         """The first step has been taken, and nothing found, as this function says."""
         assert self.source is not None
-        space.trace.guard(Predicate((self.source,), is_at_end, f"{self.source.expr()} has no other item"))
+        space.trace.guard(Rounds.of(self.source, is_at_end, goes_on=False))
         space.mark_mutated(self)
         self.opened, self.steps = True, 1
         return True

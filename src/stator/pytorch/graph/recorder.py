@@ -51,6 +51,11 @@ class Recorder:
         self.goes_round = False
 
     @property
+    def operations(self) -> int:
+        """How many operations the graph has so far."""
+        return len(self.nodes.operations)
+
+    @property
     def keeps_order(self) -> bool:
         """Whether the backend runs the operations as they were recorded, on the program's own tensors."""
         return bool(getattr(self.trace.compile_region.backend, "keeps_order", False))
