@@ -1,10 +1,14 @@
 """Conditions on what tensors hold, as the numbers they are: `n += int(loss > 1)`."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
 
 import stator
 from tests.pytorch.each_backend import each_backend
+from tests.pytorch.training import BACKENDS
 
 
 class Counter:
@@ -95,3 +99,18 @@ def test_a_condition_beside_a_tensor(name, backend):
             made.sum().backward()
             results.append((made, x.grad))
         torch.testing.assert_close(*results)
+
+
+@pytest.mark.parametrize("make", [torch.tensor, lambda v: torch.tensor(v, dtype=torch.float64), np.float64])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_int_of_a_number_that_was_given_is_another_in_each_call(make: Any, backend: str) -> None:
+    """AOTAutograd knows what is in a float64 input, and made a constant of it."""
+
+    def program(number: Any) -> Any:
+        return int(number), torch.ones(2) * int(number)
+
+    compiled = stator.compile(program, backend=backend)
+    for value in (4.7, 5.6, 3.2):
+        whole, tensor = compiled(make(value))
+        assert whole == int(value) and torch.equal(tensor, torch.full((2,), float(int(value))))
+    assert not stator.stats().graph_breaks and not stator.stats().recompiles

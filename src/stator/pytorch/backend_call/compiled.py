@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
+
 from stator.pytorch.autograd.sent_again import Checkpoints
 from stator.pytorch.backend_call.alike import Alike
 from stator.pytorch.backend_call.contract import Inputs, in_context
@@ -55,8 +57,25 @@ def _with_floats(
         if type(e).__name__ != "TensorifyScalarRestartAnalysis":
             raise
         recorder.shapes.need_floats()
+        _read_copies(gm)
     # It has noted that it must do without them.
     return _compiled(recorder, gm, inputs, backend)
+
+
+def _read_copies(gm: torch.fx.GraphModule) -> None:
+    """Let the graph read numbers from copies of its inputs.
+
+    AOTAutograd knows what is in a float64 input, by a symbol of its own, and has just found that it cannot make a
+    tensor of the symbol: it would make a constant of it, for which nobody has a guard.
+    """
+    for node in gm.graph.find_nodes(op="call_method", target="item"):
+        (read,) = node.all_input_nodes
+        if read.op == "placeholder":
+            with gm.graph.inserting_before(node):
+                copy = gm.graph.call_function(torch.clone, (read,))
+            copy.meta = dict(read.meta)
+            node.replace_input_with(read, copy)
+    gm.recompile()
 
 
 def _compiled(
