@@ -117,7 +117,6 @@ def test_numpy_words_the_error(name: str) -> None:
 
 UNKNOWN: dict[str, Any] = {
     "of the system": lambda x: np.random.default_rng().random() * 0,
-    "not seeded": lambda x: np.random.rand(2) * 0,
     "into an array": lambda x: (lambda a: (np.random.default_rng(0).shuffle(a), a)[1])(np.arange(4)),
     "into a list": lambda x: (lambda a: (np.random.RandomState(0).shuffle(a), a)[1])([1, 2, 3, 4]),
     "of an array": lambda x: np.random.default_rng(0).permutation(np.arange(4)),

@@ -233,3 +233,110 @@ def test_a_generator_s_state_in_inference_mode_is_no_reason_to_compile_anew():
     generator.manual_seed(0)
     assert got == [draw(p) for _ in range(5)]
     assert not stator.stats().recompile_log
+
+
+# -- arrays, and numbers that decide -----------------------------------------------------------------------------------
+
+
+def an_array_of_noise(x: Any) -> Any:
+    noise = STATE["rng"].normal(size=x.shape[0])
+    return x + torch.from_numpy(noise), noise
+
+
+def written(x: Any) -> Any:
+    noise = np.random.uniform(0, 1, (2, 6))
+    noise *= 2
+    return x * torch.as_tensor(noise), noise
+
+
+def permuted(x: Any) -> Any:
+    order = STATE["rng"].permutation(6)
+    return x[torch.from_numpy(order)], order, np.random.choice(6, size=3, replace=False)
+
+
+def cropped(x: Any) -> Any:
+    start = STATE["rng"].integers(0, 5)
+    return x[start:], start, x[int(start)], type(start)
+
+
+def by_name(x: Any) -> Any:
+    return x * np.random.normal(loc=1.0, scale=2.0), STATE["rng"].uniform(low=0, high=2)
+
+
+def seeded_again(x: Any) -> Any:
+    first = np.random.rand()
+    np.random.seed(3)
+    return x * first, np.random.rand()
+
+
+def one_of_two(x: Any) -> Any:
+    return x if STATE["rng"].random() < 0.5 else -x
+
+
+def many(x: Any) -> Any:
+    for _ in range(20):
+        x = x * np.random.uniform(0.9, 1.1)
+    return x, np.random.normal()
+
+
+def wrong(x: Any) -> Any:
+    first = np.random.rand()
+    try:
+        np.random.normal(0, -1)
+    except ValueError as e:
+        return x * first, str(e), np.random.normal()
+
+
+def of_shared_bits(x: Any) -> Any:
+    return x * STATE["rng"].random(), STATE["other"].random(), STATE["rng"].random()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize(
+    ("program", "graphs", "breaks"),
+    [
+        (an_array_of_noise, 1, 0),
+        (written, 1, 0),
+        (permuted, 1, 0),
+        (cropped, 1, 0),
+        (by_name, 1, 0),
+        (seeded_again, 1, 0),
+        (one_of_two, 2, 0),
+        (many, 1, 0),
+        (wrong, 2, 2),
+        (of_shared_bits, 2, 2),
+    ],
+)
+def test_what_is_drawn_is_an_input(program: Any, graphs: int, breaks: int, backend: str) -> None:
+    found = []
+    for run in (program, stator.compile(program, backend=backend)):
+        np.random.seed(1)
+        bits = np.random.PCG64(3)
+        STATE.update(rng=np.random.Generator(bits), other=np.random.Generator(bits), log=[])
+        told = [(str(run(torch.arange(6.0))), str(bits.state), np.random.rand()) for _ in range(12)]
+        found.append((told, str(np.random.get_state())))
+    assert found[0] == found[1]
+    stats = stator.stats()
+    assert stats.graphs <= graphs and stats.graph_breaks <= breaks
+
+
+def test_in_a_loop_a_branch_breaks() -> None:
+    def program(x: Any) -> Any:
+        parts = []
+        for part in x:
+            parts.append(part.flip(0) if np.random.rand() < 0.5 else part)
+        return torch.stack(parts)
+
+    found = []
+    for run in (program, stator.compile(program, backend="eager")):
+        np.random.seed(1)
+        found.append(str([run(torch.arange(16.0).view(4, 4)) for _ in range(20)]))
+    assert found[0] == found[1]
+    assert {record.code for record in stator.stats().breaks} == {"SB0212"}
+    assert stator.stats().frames <= 7
+
+
+@pytest.mark.parametrize("program", [returned_out_of_order, kept, told, of_a_generator, layer_drop])
+def test_where_numbers_are_not_to_be_symbols_they_are_drawn_later(program: Any, capsys: Any) -> None:
+    expected = run(program, capsys)
+    assert run(stator.compile(program, backend="eager", fullgraph=True, dynamic=False), capsys) == expected

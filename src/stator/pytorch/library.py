@@ -52,7 +52,7 @@ def install() -> None:
         for part in parts if package not in _COMMUNICATING or torch.distributed.is_available() else ():
             _install(package, part)
     if "numpy" in sys.modules:  # torch has imported it, if it is there: else its models cannot be imported
-        for part in ("arrays", "conversions", "generators", "layout", "random_draws", "vectorized"):
+        for part in ("arrays", "conversions", "generators", "layout", "vectorized"):
             _install("numpy", part)
     let_modes_override()
 

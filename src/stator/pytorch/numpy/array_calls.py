@@ -19,6 +19,7 @@ from stator.guards.raw import owner_of
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of, is_symbol
 from stator.pytorch.nesting import map_leaves, tensors_in
+from stator.pytorch.shapes.computed import depends_on_draws
 from stator.pytorch.shapes.indices import item_at, set_item_at
 from stator.pytorch.tensors.lowering import fill
 from stator.space.value import Unsupported
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stator.pytorch.types import Args, FakeOperand, Function, Host, Kwargs, Nested, Number
+    from stator.space.value import Value
 
 __all__ = [
     "Answer",
@@ -38,6 +40,7 @@ __all__ = [
     "computed",
     "name_of",
     "refusal",
+    "refuse_drawn",
     "same_sizes",
     "strides_of",
 ]
@@ -92,6 +95,14 @@ def name_of(host: Host) -> str | None:
 def refusal(name: str, why: str) -> Unsupported:
     """The break at a call that cannot be an operation of the graph."""
     return Unsupported(errors.UnsupportedTensorOperation(f"numpy.{name}", why))
+
+
+def refuse_drawn(name: str, args: list[Value]) -> None:
+    """Leave a call to NumPy that is given numbers of Python's only, of which a random generator draws one: torch would
+    make a constant of it."""
+    values: list[Any] = [arg.force() for arg in args]
+    if all(value.cls in (int, float) for value in values) and any(v.symbolic and depends_on_draws(v) for v in values):
+        raise refusal(name, "a number that is drawn cannot be an argument in a graph")
 
 
 @functools.cache

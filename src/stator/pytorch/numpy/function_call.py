@@ -19,6 +19,7 @@ from stator.pytorch.numpy.array_calls import (
     computed,
     numpy_dtype,
     refusal,
+    refuse_drawn,
     told_as_numpys,
 )
 from stator.pytorch.numpy.array_value import SCALARS, ArrayValue, stored
@@ -45,6 +46,7 @@ def call(space: Space, host: Host, name: str, args: list[Value], kwargs: dict[st
     """Record a call of NumPy's function `host`, which `array_call` knows by `name`."""
     if name == "ndarray.__setitem__" and len(args) == 3:
         args = [*args[:2], stored(space, name, args[0].force(), args[2].force())]
+    refuse_drawn(name, args)
     args = [_array_of_floats(space, arg) for arg in args]
     asked = _Asked(space, host, name, args, kwargs)
     if asked.settled is not None:

@@ -4,8 +4,8 @@
     noise = rng.normal(size=4)      # these very numbers, in each call
     np.random.seed(0)               # from here on the state of NumPy's own generator is known
 
-What is drawn is a constant of the graph. A generator whose state the program has not set is drawn from when the graph
-has run (`random_draws`), or breaks it.
+What is drawn is a constant of the graph. What a generator draws whose state the program has not set is an input of the
+graph (`open_generators`), or is drawn when the graph has run (`random_draws`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from stator.models.functions.method import Bindable, Named
 from stator.pytorch.nesting import items_of
 from stator.pytorch.numpy.array_value import SCALARS
 from stator.pytorch.numpy.function_call import call
-from stator.pytorch.numpy.random_draws import awaits_draws, draw_later
+from stator.pytorch.numpy.open_generators import OpenDraws, Opened, set_state, state_of
+from stator.pytorch.numpy.random_draws import awaits_draws, draw_later, only_draws
 from stator.space import facts
 from stator.space.operands import host_errors
 from stator.space.protocol import MODELS, NONE, register
@@ -52,13 +53,14 @@ class CythonFunction(Bindable, Named):
 
 
 class GeneratorValue(InstanceValue):
-    """A generator; `twin` is one in its state, or None as long as that is not known."""
+    """A generator; `twin` is one in its state, or None as long as that is not known: then `drawn` has what it draws."""
 
-    __slots__ = ("advanced", "twin")
+    __slots__ = ("advanced", "drawn", "twin")
 
     def __init__(self, cls: type) -> None:
         super().__init__(cls)
         self.twin: Host = None
+        self.drawn: OpenDraws | None = None
         self.advanced = False
 
     @classmethod
@@ -73,35 +75,40 @@ class GeneratorValue(InstanceValue):
         space.mark_mutated(self)
         self.advanced = True
 
+    def draw(self, space: Space, method: Host, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        """What the method draws, of a state that is not known; None where ordinary Python has to draw."""
+        if not only_draws(method, self) or not space.trace.extension(Opened).add(space, self):
+            return None
+        drawn = None
+        if not awaits_draws(space, self):
+            self.drawn = self.drawn or OpenDraws(self)
+            drawn = self.drawn.draw(space, method, args, kwargs)
+        if drawn is not None:
+            self.change(space)
+        elif not kwargs and not self.advanced:
+            return draw_later(space, method, [self, *args])
+        return drawn
+
     # -- generated code ---------------------------------------------------------------------------------------------
 
     def rebuilt(self, writer: Writer) -> str:
-        return writer.assign("generator", f"{writer.const(_in_state)}({writer.const(_state(self.twin))})")
+        return writer.assign("generator", f"{writer.const(_in_state)}({writer.const(state_of(self.twin))})")
 
     def effects(self, writer: Writer) -> list[str]:
         assert self.source is not None
         if not self.advanced:
             return super().effects(writer)
-        return [f"{writer.const(_set_state)}({writer.source(self.source)}, {writer.const(_state(self.twin))})"]
-
-
-def _state(generator: Host) -> Host:
-    """The state, from which a generator can be made."""
-    return generator.get_state(legacy=False) if hasattr(generator, "get_state") else generator.bit_generator.state
-
-
-def _set_state(generator: Host, state: Host) -> None:
-    if hasattr(generator, "set_state"):
-        generator.set_state(state)
-    else:
-        generator.bit_generator.state = state
+        if self.twin is None:
+            assert self.drawn is not None
+            return [self.drawn.effect(writer)]
+        return [f"{writer.const(set_state)}({writer.source(self.source)}, {writer.const(state_of(self.twin))})"]
 
 
 def _in_state(state: Host) -> Host:
     """A generator in the state: of the kind that has such states."""
     cls: Any = np.random.RandomState if "has_gauss" in state else None
     made = np.random.Generator(getattr(np.random, state["bit_generator"])()) if cls is None else cls()
-    _set_state(made, state)
+    set_state(made, state)
     return made
 
 
@@ -193,10 +200,10 @@ def _drawing(method: Host) -> Handler:
         if not isinstance(generator, GeneratorValue) or "out" in kwargs:
             raise _refusal(method)
         if generator.twin is None:
-            later = None if kwargs else draw_later(space, method, args)
-            if later is None:
+            open_drawn = generator.draw(space, method, args[1:], kwargs)
+            if open_drawn is None:
                 raise _refusal(method)
-            return later
+            return open_drawn
         given, named = _known(space, method, args[1:], kwargs)
         generator.change(space)
         with host_errors(space, Exception):
