@@ -352,3 +352,68 @@ def test_random_programs_with_a_break_at_every_instruction(start, steps):
     namespace = {"shown": shown}
     exec(f"def f():\n    out = []\n    s = set({start})\n{body}    return shown(out), list(s)\n", namespace)
     assert stator.testing.break_everywhere(namespace["f"], ()) > 0
+
+
+# -- what is added to existing sets waits until somebody asks ----------------------------------------------------------
+
+few = st.integers(-3, 9)
+STEPS = st.one_of(
+    st.tuples(st.sampled_from(["add", "discard", "in", "remove", "isdisjoint", "update"]), st.integers(0, 2)),
+    st.tuples(st.sampled_from(["add", "in", "discard"]), st.sampled_from(["a", "b", (1, 2), None, 2.0])),
+    st.tuples(st.sampled_from(["len", "list", "clear", "pop", "copy", "going over it"]), st.just(0)),
+)
+
+
+def add_and_ask(elements, first, second, third, steps):
+    results = []
+    for step, what in steps:
+        item = [first, second, third][what] if type(what) is int else what
+        try:
+            match step:
+                case "in":
+                    result = item in elements
+                case "len":
+                    result = len(elements)
+                case "list":
+                    result = list(elements)
+                case "going over it":
+                    result = [elements.add(first) for _ in elements]
+                case "isdisjoint" | "update":
+                    result = getattr(elements, step)([item])
+                case "clear" | "pop" | "copy":
+                    result = getattr(elements, step)()
+                case _:
+                    result = getattr(elements, step)(item)
+        except Exception as e:
+            result = (type(e).__name__, str(e))
+        results.append(result)
+    return results
+
+
+class Elements(set):
+    """A subclass, to be written back by the methods of set itself."""
+
+    def add(self, item):
+        super().add(item)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from([set, Elements]),
+    st.lists(st.tuples(st.lists(few | st.sampled_from("ab"), max_size=5), few, few, few), min_size=2, max_size=4),
+    st.lists(STEPS, max_size=5),
+)
+def test_additions_and_questions(kind, calls, steps):
+    fast = compiled(add_and_ask)
+    for elements, *numbers in calls:
+        mine, theirs = kind(elements), kind(elements)
+        assert shown(fast(mine, *numbers, steps)) == shown(add_and_ask(theirs, *numbers, steps))
+        assert shown(mine) == shown(theirs)
+
+
+def test_what_is_only_added_needs_no_guard_on_what_is_there():
+    def seen(elements, n):
+        elements.add(n)
+        elements.add("any")
+
+    assert count_of_traces(seen, *[(set(range(n)), n * n) for n in (7, 3, 5, 0, 2, 9)]) == [1, 1, 0, 0, 0, 0]

@@ -79,6 +79,7 @@ class SetTable:
         "_lost",
         "_plain",
         "_varies",
+        "_waiting",
         "complete",
         "host",
         "log",
@@ -110,6 +111,8 @@ class SetTable:
         self._lost = False
         #: whether numbers that vary are among the elements: nothing has looked at the set since they were added
         self._varies = False
+        #: what has been added to an existing set, with its keys, while nothing has asked what is in there
+        self._waiting: list[tuple[Host, Value]] = []
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -148,6 +151,9 @@ class SetTable:
         if self._exact and not stable:
             space.trace.guard(Equals(CallSource(places, self.source, "places"), found[0]))
         self.complete = True
+        waiting, self._waiting = self._waiting, []
+        for key, value in waiting:
+            self.version += self._insert(settled(space, key), value)
 
     def _fixed(self) -> bool:
         """Whether the contents cannot change: a frozenset embedded in the code."""
@@ -189,7 +195,7 @@ class SetTable:
 
     def has(self, space: Space, key: Host) -> bool:
         key = self._grounded(space, key)
-        if self.complete or not is_plain(key) or not self._is_plain():
+        if self.complete or self._waiting or not is_plain(key) or not self._is_plain():
             return key in self.keys(space)
         assert self.source is not None
         test = Holds(key)
@@ -208,8 +214,8 @@ class SetTable:
         return set if isinstance(self.host, set) else frozenset
 
     def size(self, space: Space) -> int:
-        if self.complete:
-            return len(self._keys)
+        if self.complete or self._waiting:
+            return len(self.keys(space))
         assert self.source is not None
         size: int = self._kind.__len__(self.host)
         space.trace.guard(Length(self.source, size))
@@ -217,7 +223,7 @@ class SetTable:
 
     def varying_size(self, space: Space) -> Value | None:
         """The size of an existing set, as a symbol if it varies and nobody has asked for all elements."""
-        if self.complete or self.source is None or self._fixed():
+        if self.complete or self._waiting or self.source is None or self._fixed():
             return None
         return space.symbol(self._kind.__len__(self.host), CallSource(self._kind.__len__, self.source, "len"))
 
@@ -231,7 +237,7 @@ class SetTable:
 
     def held(self) -> list[Value]:
         """The elements there are, as far as they have been looked at."""
-        return [value for _, value in self._held.values()] if self.complete else []
+        return [value for _, value in self._held.values() if self.complete] + [value for _, value in self._waiting]
 
     def in_order(self, space: Space) -> list[Value]:
         """The elements in the order of the real set; a break where that cannot be known."""
@@ -297,7 +303,13 @@ class SetTable:
         """The hash key of what is added; a whole number that varies need not be known, as long as nothing asks."""
         item = item.force()
         now = item.number_now()
-        return space.key_as(item, ELEMENT) if now is None or not self._is_inserted() else SymbolKey(space, item, now)
+        if now is None or not (self._may_wait() or self._is_inserted()):
+            return space.key_as(item, ELEMENT)
+        return SymbolKey(space, item, now)
+
+    def _may_wait(self) -> bool:
+        """Whether what is added to an existing set can wait: nobody has asked for its elements, which run no code."""
+        return not self.complete and self._is_plain()
 
     def _is_inserted(self) -> bool:
         """Whether a new set is what inserting its elements makes it, whichever they are."""
@@ -306,6 +318,10 @@ class SetTable:
         return set_table(set(self.hash_keys())) == set_table(self._keys)
 
     def add(self, space: Space, key: Host, value: Value) -> None:
+        if self._may_wait() and (type(key) is SymbolKey or is_plain(key)):
+            self._waiting.append((key, value))
+            self.note("add", value)
+            return
         key = self._grounded(space, key)
         if self._varies or type(key) is SymbolKey:
             key = told_apart(space, key, self._keys)
@@ -345,7 +361,7 @@ class SetTable:
             if not any(method == "pop" for method, _ in self.log):  # which moves the finger for good
                 self.log = []
             self.log.append(("clear", []))
-            self.complete = True
+            self.complete, self._waiting = True, []
         self._keys.clear()
         self._held = {}
         self._exact = self._exact or not self._lost
