@@ -293,6 +293,11 @@ _FUNCTIONS = {
     "make_quantized_by_channel": Name(
         "torch._make_per_channel_quantized_tensor", FUNCTION, "a quantised tensor made of integers"
     ),
+    "dispatch_key": Name("torch._C.DispatchKey", CLASS, "autograd's, in the kernel of an operator of Stator's"),
+    "dispatch_keys_of": Name("torch._C.DispatchKeySet", CLASS, "the same"),
+    "excluded_keys": Name("torch._C._dispatch_tls_local_exclude_set", FUNCTION, "the same"),
+    "included_keys": Name("torch._C._dispatch_tls_local_include_set", FUNCTION, "the same"),
+    "force_dispatch_keys": Name("torch._C._ForceDispatchKeyGuard", CLASS, "the same"),
     "nested_tensor": Name("torch._C._nested.nested_tensor", FUNCTION, "a call that is modelled"),
     "nested_to_padded": Name("torch._C._nested.nested_to_padded_tensor", FUNCTION, "a call that is modelled"),
     "nested_of_list": Name("torch._nested_tensor_from_tensor_list", FUNCTION, "a nested tensor made of its rows"),

@@ -32,11 +32,11 @@ def leaves_reached(recorder: Recorder, ends: Iterable[Fake], until: Iterable[Fak
 
     They are in the order in which the trace met them.
     """
-    known = {
-        id(value._fake): value
-        for value in (*recorder.tracked.existing, *recorder.tracked.made)
-        if value._fake is not None
-    }
+    known: dict[int, TracedTensor] = {}
+    for value in (*recorder.tracked.existing, *recorder.tracked.made):
+        if value._fake is not None:
+            # A wrapper may hold the very tensor that it was made of: the leaf is that, and not the part.
+            known.setdefault(id(value._fake), value)
     seen: set[Node] = {fake.grad_fn for fake in until if fake.grad_fn is not None}
     reached = {id(fake) for fake in ends if fake.grad_fn is None}
     waiting = [fake.grad_fn for fake in ends if fake.grad_fn is not None]

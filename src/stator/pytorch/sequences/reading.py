@@ -10,16 +10,20 @@ function.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.library
 
+from stator.pytorch import internals
 from stator.pytorch.nesting import map_leaves, tensors_in
 from stator.pytorch.own_operators import define, library
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from stator.pytorch.types import Args, Function, Nested, Operator
 
 __all__ = ["Reading", "new_size"]
@@ -88,12 +92,14 @@ class Reading:
 
     def _gradients(self, grads: list[torch.Tensor], *inputs: Any) -> list[torch.Tensor]:
         """The gradients of all tensors that have any, from those of the results that are no integers."""
-        with torch.enable_grad():
+        with recorded_by_autograd():
             leaves = tuple(
                 map_leaves(_leaf, item) if place in self.differentiable else item for place, item in enumerate(inputs)
             )
             results = [result for result in tensors_in(self.real(*leaves)) if result.requires_grad]
         wanted = self._wanted(leaves)
+        if len(results) != len(grads):
+            raise RuntimeError(f"stator::{self.name}: the gradients of {len(results)} results, given {len(grads)}")
         made = torch.autograd.grad(results, wanted, grads, allow_unused=True)
         return [
             (torch.zeros_like(leaf) if grad is None else grad).clone(memory_format=torch.contiguous_format)
@@ -113,6 +119,20 @@ class _Place:
 
 def _leaf(item: Nested) -> Nested:
     return item.detach().requires_grad_() if isinstance(item, torch.Tensor) else item
+
+
+@contextlib.contextmanager
+def recorded_by_autograd() -> Iterator[None]:
+    """Autograd records what is computed inside, in the kernel of an operator too: torch leaves autograd out there.
+
+    It does so where tensors that require gradients are given to an operator, as in a graph with its own backward pass.
+    """
+    keys, key = internals.dispatch_keys_of, internals.dispatch_key
+    excluded = internals.excluded_keys()
+    for each in (key.AutogradFunctionality, key.AutogradNestedTensor, key.ADInplaceOrView):
+        excluded = excluded - keys(each)
+    with internals.force_dispatch_keys(internals.included_keys(), excluded), torch.enable_grad():
+        yield
 
 
 def new_size() -> Any:
