@@ -114,3 +114,14 @@ def test_an_int_of_a_number_that_was_given_is_another_in_each_call(make: Any, ba
         whole, tensor = compiled(make(value))
         assert whole == int(value) and torch.equal(tensor, torch.full((2,), float(int(value))))
     assert not stator.stats().graph_breaks and not stator.stats().recompiles
+
+
+def test_an_int_of_a_float64_tensor_under_inductor() -> None:
+    """What a backend assumes is guarded, also where the trace itself has no symbols."""
+
+    def program(number: Any) -> Any:
+        return torch.ones(2) * int(number)
+
+    compiled = stator.compile(program, backend="inductor")
+    for value in (4.7, 5.6, 3.2):
+        assert torch.equal(compiled(torch.tensor(value, dtype=torch.float64)), torch.full((2,), float(int(value))))

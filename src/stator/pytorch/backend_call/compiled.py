@@ -57,25 +57,31 @@ def _with_floats(
         if type(e).__name__ != "TensorifyScalarRestartAnalysis":
             raise
         recorder.shapes.need_floats()
-        _read_copies(gm)
+        if _reads_copies(gm):
+            recorder.shapes.forget_elements()
     # It has noted that it must do without them.
     return _compiled(recorder, gm, inputs, backend)
 
 
-def _read_copies(gm: torch.fx.GraphModule) -> None:
-    """Let the graph read numbers from copies of its inputs.
+def _reads_copies(gm: torch.fx.GraphModule) -> bool:
+    """Let the graph read numbers from copies of its inputs; whether it reads any.
 
     AOTAutograd knows what is in a float64 input, by a symbol of its own, and has just found that it cannot make a
     tensor of the symbol: it would make a constant of it, for which nobody has a guard.
     """
-    for node in gm.graph.find_nodes(op="call_method", target="item"):
+    reading = [
+        node
+        for node in gm.graph.find_nodes(op="call_method", target="item")
+        if node.all_input_nodes[0].op == "placeholder"
+    ]
+    for node in reading:
         (read,) = node.all_input_nodes
-        if read.op == "placeholder":
-            with gm.graph.inserting_before(node):
-                copy = gm.graph.call_function(torch.clone, (read,))
-            copy.meta = dict(read.meta)
-            node.replace_input_with(read, copy)
+        with gm.graph.inserting_before(node):
+            copy = gm.graph.call_function(torch.clone, (read,))
+        copy.meta = dict(read.meta)
+        node.replace_input_with(read, copy)
     gm.recompile()
+    return bool(reading)
 
 
 def _compiled(

@@ -118,7 +118,7 @@ class Assumed:
             in_contexts: whether torch is to raise where a context does not allow what was assumed.
         """
         self._relations.confirm(env)
-        fakes, origins, contexts = map(list, zip(*tracked, strict=True))
+        fakes, origins, contexts = ([each[part] for each in tracked] for part in range(3))
         helpers = env.produce_guards_verbose(
             fakes,
             origins,
