@@ -102,3 +102,25 @@ def test_the_sizes_of_a_tensor_change_in_place(backend: str) -> None:
         return chosen.t_() * 2
 
     alike(lambda: (program, []), inputs, backend=backend, sizes=SIZES, breaks=0)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_an_operation_that_decides_by_a_size(backend: str) -> None:
+    cell, table = torch.nn.GRUCell(4, 4), torch.randn(8, 4)
+
+    def follow(h: torch.Tensor, scores: torch.Tensor, stated: bool) -> torch.Tensor:
+        best = int(scores.argmax())
+        row = table[best : best + 1]
+        if stated:
+            torch._check(row.shape[0] == 1)
+        return cell(row, h)
+
+    for stated in (False, True):
+        stator.reset()
+        compiled = stator.compile(follow, backend=backend)
+        for scores in (torch.arange(3.0), -torch.arange(4.0), torch.ones(5)):
+            h = torch.zeros(1, 4)
+            assert torch.equal(compiled(h, scores, stated), follow(h, scores, stated))
+        reasons = {(told.code, told.reason) for told in stator.stats().breaks}
+        expected = ("SB0202", "torch.gru_cell needs a number that depends on the value of a tensor")
+        assert reasons == (set() if stated else {expected})

@@ -309,9 +309,10 @@ class DataDependentValue(Break):
 
     code = "SB0202"
     title = "Python value made from a tensor's contents"
-    template = "{operation} makes a Python value from a tensor's contents"
+    template = "{operation} {does}"
     hint = "keep it a tensor, or make the value outside of the compiled function"
     operation: str
+    does: str = "makes a Python value from a tensor's contents"
 
 
 class DynamicOutputShape(Break):

@@ -21,6 +21,8 @@ __all__ = ["Failure", "describe_callable", "first_line", "made_fake", "translate
 
 #: what helps where an operator of the program's own has no kernel that runs without data
 _REGISTER = "register a fake implementation of the operator (torch.library.register_fake)"
+#: what helps where an operation decides by a number that nobody knows
+_STATE = "where you know the number, state it before the call, as the page shows; else make the call outside"
 
 
 class Failure(Exception):
@@ -41,8 +43,11 @@ def translated(function: object, error: Exception, warned: set[type]) -> Excepti
     for cause in causes_of(error):
         if isinstance(cause, fake_tensor.DynamicOutputShapeException):
             return Unsupported(errors.DynamicOutputShape(name))
-        if isinstance(cause, (fake_tensor.DataDependentOutputException, *undecided)):
+        if isinstance(cause, fake_tensor.DataDependentOutputException):
             return Unsupported(errors.DataDependentValue(name))
+        if isinstance(cause, undecided):
+            brk = errors.DataDependentValue(name, "needs a number that depends on the value of a tensor")
+            return Unsupported(brk.advising(_STATE))
         if isinstance(cause, fake_tensor.UnsupportedFakeTensorException | fake_tensor.UnsupportedOperatorException):
             return Unsupported(_without_fake(name, cause))
     if _is_about_fakes(error):
