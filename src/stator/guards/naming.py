@@ -200,10 +200,17 @@ class Names:
     def _told(self, source: CallSource) -> str | None:
         """What a function of ours has read; the text of some is an expression of the program's."""
         step = self._asked(source)
-        if step is not None or source.text in _EXPRESSIONS or not source.text.isidentifier():
+        if step is not None:
             return step
+        if source.text in _EXPRESSIONS or not source.text.isidentifier():
+            return self._filled(source) if source.others else None
         words = _READ.get(source.text, source.text.strip("_").replace("_", " "))
         return f"the {words} of {self.quoted(source.base)}"
+
+    def _filled(self, source: CallSource) -> str:
+        """The expression that is computed of several."""
+        whole = source.expr(lambda step: None if step is source else self.of(step))
+        return _stepped(self.of(source.base), whole)
 
     def _of_cell(self, source: CellContentsSource) -> str | None:
         """A variable that a function has from around it."""

@@ -25,6 +25,7 @@ from stator.models.numbers.ways import are_alike, may_assume
 from stator.pytorch.fake.metadata import DIVISIONS, expression_of, hint_of, is_symbol
 from stator.pytorch.shapes.dynamism import is_fixed
 from stator.pytorch.shapes.unbacked import symbols_of
+from stator.pytorch.shapes.written import written
 from stator.space.value import Constant, NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -68,14 +69,11 @@ class _Formula:
 
     def call(self, function: Function, args: Sequence[Any]) -> str:
         """A call of a function; raises NotKnown where an argument isn't made of existing numbers."""
-        return f"{self._function(function)}({', '.join(map(self.number, args))})"
+        return f"{self.function(function)}({', '.join(map(self.number, args))})"
 
-    def _function(self, function: Function) -> str:
+    def function(self, function: Function) -> str:
+        """The name that it has in the text."""
         return self.functions.setdefault(function, f"f{len(self.functions)}")
-
-    def item(self, read: Function, container: Source, key: Value) -> str:
-        """What `read` finds in a container by a number."""
-        return f"{self._function(read)}({self.name(container)}, {self.number(key)})"
 
     def number(self, value: Any) -> str:
         if not value.symbolic:
@@ -100,15 +98,20 @@ class _Formula:
         names = {name: self.name(known.source) for name, known in symbols.items()}  # type: ignore[arg-type]
         return f"({_NAME.sub(lambda found: names.get(found[0], found[0]), str(expression))})"
 
-    def shown(self, number: Number) -> str:
-        """The expression of a number in the text of a source, where `{1}` is the second of these."""
-        symbols = self.recorder.shapes.symbols
-        places = {source: f"{{{place}}}" for place, source in enumerate(self.sources)}
-        names = {symbol.name: places.get(symbols[symbol].source) for symbol in symbols}
-        return _NAME.sub(lambda found: names.get(found[0]) or found[0], str(number.node.expr))
-
     def name(self, source: Source) -> str:
         return self.sources.setdefault(source, f"n{len(self.sources)}")
+
+    def source(self, text: str, told: str = "") -> Source:
+        """Where what the text computes is found, called what it is told as: else as it is written.
+
+        Raises NotKnown if it is computed of no number.
+        """
+        compute, (first, *others) = self.over(text)
+        return CallSource(compute, first, told or self.written(text), *others)
+
+    def written(self, text: str, *, alone: bool = False) -> str:
+        """The text as the program would write it, in the text of a source: as a part of any expression, or alone."""
+        return written(text, len(self.sources), tuple(self.functions), alone=alone)
 
     def over(self, text: str) -> tuple[Function, tuple[Source, ...]]:
         """What computes the text, and the sources of the numbers that it is to be given; raises NotKnown if of none."""
@@ -167,8 +170,7 @@ def compute_again(space: Space, function: Function, args: list[Value]) -> Value 
         key = (text, *formula.functions, *formula.sources)
         known: Value | None = shapes.elements.get(key)
         if known is None:
-            compute, sources = formula.over(text)
-            known = _existing(space, result, CallSource(compute, sources[0], _name_of(function), *sources[1:]))
+            known = _existing(space, result, formula.source(text))
     except Exception:
         return None
     if known is not None:
@@ -185,8 +187,9 @@ def selected(space: Space, container: Value, key: Any, read: Function) -> Value 
 
     def place(function: Function) -> Source:
         formula = _Formula(space.trace.recorder)
-        compute, sources = formula.over(formula.item(function, base, key))
-        return CallSource(compute, sources[0], f"{{}}[{formula.shown(key.number)}]", *sources[1:])
+        container, number = formula.name(base), formula.number(key)
+        told = f"{{}}[{formula.written(number, alone=True)}]"
+        return formula.source(f"{formula.function(function)}({container}, {number})", told)
 
     try:
         return select(space, container, hint_of(key.number), read, place)
@@ -199,11 +202,9 @@ def made_again(recorder: Recorder, value: Value) -> Source | None:
     formula = _Formula(recorder)
     try:
         whole = value.cls is int
-        text = formula.expression(value.number, value) if whole else formula.number(value)  # type: ignore[attr-defined]
-        compute, sources = formula.over(text)
+        return formula.source(formula.expression(value.number, value) if whole else formula.number(value))  # type: ignore[attr-defined]
     except NotKnown:
         return None
-    return CallSource(compute, sources[0], "number", *sources[1:])
 
 
 def computed_after(recorder: Recorder, value: Any, writer: Writer) -> str | None:
@@ -295,8 +296,3 @@ def _shown(value: Any) -> str:
     if value.constant and value.cls in (bool, int, float):
         return f"({value.as_host(None)!r})"
     raise NotKnown(value)
-
-
-def _name_of(function: Function) -> str:
-    module = getattr(function, "__module__", None)
-    return f"{module}.{function.__name__}" if module else function.__qualname__
