@@ -739,3 +739,35 @@ def test_a_long_loop_is_told_without_being_asked_for(counts: Any, told: int, cap
     messages = [record.getMessage() for record in caplog.records if record.name == "stator"]
     assert len(messages) == told
     assert all("SB0601" in message and "for box in boxes" in message for message in messages)
+
+
+# -- the next item of a loop that a break has cut ----------------------------------------------------------------------
+
+
+def each(boxes: list[dict[str, Any]], w: torch.Tensor) -> torch.Tensor:
+    for box in boxes:
+        w = w + box["weight"].sum()
+        w = stopped(w)
+    return w
+
+
+def numbered(boxes: list[dict[str, Any]], w: torch.Tensor) -> torch.Tensor:
+    for i, box in enumerate(boxes):
+        w = w + box["weight"].sum() * i
+        w = stopped(w)
+    return w
+
+
+def in_pairs(boxes: list[dict[str, Any]], w: torch.Tensor) -> torch.Tensor:
+    for weight, box in zip([1, 2, 3], boxes, strict=True):
+        w = w + box["weight"].sum() * weight
+        w = stopped(w)
+    return w
+
+
+@pytest.mark.parametrize("loop", [each, numbered, in_pairs], ids=lambda loop: loop.__name__)
+def test_the_next_item_is_called_by_the_variable_that_gets_it(loop: Any) -> None:
+    compiled = stator.compile(loop, backend="eager")
+    compiled([{"weight": torch.ones(size)} for size in (2, 3, 4)], torch.ones(1))
+    found = [record.reason for record in stator.stats().recompile_log]
+    assert any(reason.startswith("size 0 of the `['weight']` of the next `box` was") for reason in found), found

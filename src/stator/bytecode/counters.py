@@ -1,16 +1,17 @@
 """Which variables of a continuation are numbers that will be others the next time: they number the rounds of a loop
-that it goes on in, or hold what has been drawn.
+that it goes on in, or hold what has been drawn. And which get the items of such a loop.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import CodeType
 
 from .by_code import ByCode
 from .continuation import entered_at
 from .decode import Decoded, decode
 
-__all__ = ["counters", "note_varying"]
+__all__ = ["counters", "loop_variables", "note_varying"]
 
 _STEPS = frozenset({"+", "+=", "-", "-="})
 
@@ -34,15 +35,29 @@ def counters(code: CodeType) -> frozenset[str]:
 
 
 def _counters(code: CodeType) -> frozenset[str]:
+    return frozenset(name for decoded, begin, end in _loops(code) for name in _counted(decoded, begin, end))
+
+
+def _loops(code: CodeType) -> Iterator[tuple[Decoded, int, int]]:
+    """The code that a continuation is of, with the instructions at which a loop around its place begins and ends."""
     place = entered_at(code)
     if place is None:
-        return frozenset()
+        return
     decoded, entry = decode(place[0]), place[1]
-    found: set[str] = set()
     for instr in decoded.instrs:
         if isinstance(instr.arg, int) and "JUMP" in instr.op and instr.arg <= entry <= instr.index:
-            found.update(_counted(decoded, instr.arg, instr.index))
-    return frozenset(found)
+            yield decoded, instr.arg, instr.index
+
+
+def loop_variables(code: CodeType) -> tuple[str, ...]:
+    """What `for` binds in the one loop that the continuation goes on in; nothing if there are several, or none."""
+    begins = {begin: decoded.instrs for decoded, begin, _ in _loops(code) if decoded.instrs[begin].op == "FOR_ITER"}
+    if len(begins) != 1:
+        return ()
+    [(begin, instrs)] = begins.items()
+    count, first = (instrs[begin + 1].arg, 2) if instrs[begin + 1].op == "UNPACK_SEQUENCE" else (1, 1)
+    stores = instrs[begin + first : begin + first + count]
+    return tuple(store.arg for store in stores) if all(store.op == "STORE_FAST" for store in stores) else ()
 
 
 def _counted(decoded: Decoded, begin: int, end: int) -> list[str]:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from stator._core import Entry
 from stator.bytecode.continuation import is_continuation, parameters
+from stator.bytecode.counters import loop_variables
 from stator.bytecode.results import result_text
 from stator.guards.base import Change, name_and_place
 from stator.guards.guard import FOR_LOOPS
-from stator.guards.naming import FORWARDERS, PARAMETERS, Called, names_of
+from stator.guards.naming import FORWARDERS, LOOP_VARIABLES, PARAMETERS, Called, names_of
 from stator.guards.source import CallInputs, ItemSource
 from stator.interp.policy import is_users
 from stator.report.stats import RecompileRecord
@@ -124,3 +125,4 @@ def _parameters(code: CodeType) -> Sequence[str] | None:
 
 FORWARDERS += (_continued, _decorated)
 PARAMETERS.append(_parameters)
+LOOP_VARIABLES.append(loop_variables)

@@ -25,6 +25,7 @@ from .source import (
 __all__ = [
     "CONTENTS",
     "FORWARDERS",
+    "LOOP_VARIABLES",
     "PARAMETERS",
     "PLAIN",
     "STEPS",
@@ -71,6 +72,8 @@ PARAMETERS: list[Callable[[CodeType], Sequence[str] | None]] = []
 #: by kinds of sources: asked how a program writes such a step, given what it calls other sources; None where the step's
 #: own text will do
 STEPS: dict[type[Source], Callable[[Any, Callable[[Source], str]], str | None]] = {}
+#: asked which variables the loop binds in which a frame goes on
+LOOP_VARIABLES: list[Callable[[CodeType], Sequence[str]]] = []
 #: asked about a container, by its path in the program: whose it is and what it holds, where the program sees only those
 CONTENTS: list[Callable[[str], tuple[str, str] | None]] = []
 
@@ -204,6 +207,9 @@ class Names:
             return step
         if source.text in _EXPRESSIONS or not source.text.isidentifier():
             return self._filled(source) if source.others else None
+        variable = self._next(source) if source.text == "next_item" else ""
+        if variable:
+            return f"the next `{variable}`"
         words = _READ.get(source.text, source.text.strip("_").replace("_", " "))
         return f"the {words} of {self.quoted(source.base)}"
 
@@ -211,6 +217,21 @@ class Names:
         """The expression that is computed of several."""
         whole = source.expr(lambda step: None if step is source else self.of(step))
         return _stepped(self.of(source.base), whole)
+
+    def _next(self, source: CallSource) -> str:
+        """The variable that gets the next item of the loop in which the frame goes on."""
+        over = source.base
+        parts = over.base if isinstance(over, ItemSource) and isinstance(over.base, CallSource) else None
+        loop = over if parts is None else parts.base
+        code = next((called.code for called in self.calls if loop in called.args), None)
+        if loop not in self._stacked or code is None:
+            return ""
+        variables = [name for ask in LOOP_VARIABLES for name in ask(code)]
+        if not isinstance(over, ItemSource):
+            return variables[0] if len(variables) == 1 else ""
+        kind = type(self._object(loop))
+        part = over.index + (kind is enumerate)
+        return variables[part] if kind in (enumerate, zip) and part < len(variables) > 1 else ""
 
     def _of_cell(self, source: CellContentsSource) -> str | None:
         """A variable that a function has from around it."""
