@@ -94,6 +94,22 @@ def test_the_whole_report_is_for_who_asks(tmp_path: Path) -> None:
     assert "\nFrames\n" in whole and "what helps" in whole and whole.endswith(end)
 
 
+def test_a_script_runs_once_where_no_patch_is_offered(tmp_path: Path) -> None:
+    script, runs = tmp_path / "script.py", tmp_path / "runs"
+    script.write_text(f"open({str(runs)!r}, 'a').write('.')\n{BROKEN}")
+    assert stator("stator", "explain", script, "--fix").returncode == 0
+    assert runs.read_text() == "."
+
+
+def test_a_script_runs_no_more_often_than_patches_need(tmp_path: Path) -> None:
+    """To tell what there is, to compare with, and with what is offered."""
+    script, runs = tmp_path / "script.py", tmp_path / "runs"
+    script.write_text(f"open({str(runs)!r}, 'a').write('.')\n{SCRIPT.replace('helper.shifted(h)', '-h')}")
+    (tmp_path / "helper.py").write_text("")
+    assert "2 offered, 2 made" in stator("stator", "explain", script, "--fix").stdout
+    assert runs.read_text() == "..."
+
+
 BROKEN = """
 import torch
 

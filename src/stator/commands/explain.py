@@ -49,11 +49,13 @@ def run(options: argparse.Namespace) -> int:
     explanation = collector.explanation()
     _tell(explanation, options)
     if options.fix:
-        from stator.commands.fix import fix  # likewise
+        from stator.commands.fix import fix, nothing_to_fix  # likewise
 
         os.chdir(here)  # the script may have gone elsewhere
         with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
-            ended = fix(options, own_files(explanation.sources)) or ended
+            if explanation.patches or ended:  # a script that fails may get further in a trial, where no error is raised
+                return fix(options, own_files(explanation.sources)) or ended
+            return nothing_to_fix(options, explanation)
     return ended
 
 

@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Iterable
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stator.commands.common import FAILED, FINE
 from stator.errors.message import parted
@@ -21,7 +21,10 @@ from stator.patches.offers import offers
 from stator.patches.source import Patch, Site, apply, difference
 from stator.report.offered import read
 
-__all__ = ["fix", "refusal"]
+if TYPE_CHECKING:
+    from stator.report.explanation import Explanation
+
+__all__ = ["fix", "nothing_to_fix", "refusal"]
 
 #: what a trial finds, as `stator.commands.one_trial` writes it
 Found = dict[str, Any]
@@ -107,7 +110,8 @@ def fix(options: argparse.Namespace, files: Iterable[str]) -> int:
         if not offered:
             break
         held = _all_or_each(options, held, offered, refused)
-    if any(why.startswith(tuple(_COMPARED.values())) for why in refused.values()):
+    # A patch that holds has had the script do the same.
+    if not held.made and any(why.startswith(tuple(_COMPARED.values())) for why in refused.values()):
         again = _trial(options, {}, {})
         if again is None or any(again[what] != original[what] for what in _COMPARED):
             print(
@@ -115,11 +119,28 @@ def fix(options: argparse.Namespace, files: Iterable[str]) -> int:
             )
             code = FAILED
     _write(texts, held.texts)
+    _tell_all(options, texts, original, held, refused)
+    return code
+
+
+def nothing_to_fix(options: argparse.Namespace, explanation: Explanation) -> int:
+    """Tell what is left of a script for which its first run has offered no patch: it need not run again."""
+    found: Found = {
+        "breaks": [(site.code, site.where, site.reason) for site in explanation.breaks],
+        "recompiles": explanation.recompiles,
+        "graphs": explanation.graph_count,
+    }
+    _tell_all(options, {}, found, _Tried({}, [], found), {})
+    return FINE
+
+
+def _tell_all(
+    options: argparse.Namespace, texts: dict[str, str], original: Found, held: _Tried, refused: dict[_Offer, str]
+) -> None:
     _tell(texts, held, refused)
     _tell_of_the_change(original, held)
     if not options.all and (held.found["breaks"] or held.found["recompiles"]):
         print("stator explain SCRIPT tells of each")
-    return code
 
 
 def _all_or_each(options: argparse.Namespace, held: _Tried, offered: list[Patch], refused: dict[_Offer, str]) -> _Tried:
