@@ -60,6 +60,7 @@ def test_a_branch_that_cannot_be_assumed() -> None:
     with pytest.raises(stator.GraphBreakError) as caught:
         stator.compile(program, backend="eager", fullgraph=True)(torch.ones(3))
     assert re.search(reason, caught.value.reason)
+    assert caught.value.hint.startswith("write `out = out.add(...)`, which is not in place; or make the check")
     assert caught.value.where == line_in(program, 1)
     assert torch.equal(total, torch.ones(3))
     stator.compile(program, backend="eager")(torch.ones(3))

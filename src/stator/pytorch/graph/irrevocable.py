@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import Operation, TracedTensor
 
-__all__ = ["costly", "irrevocable", "irrevocable_afterwards", "is_put_back", "is_reshaped", "within_limit"]
+__all__ = [
+    *("costly", "irrevocable", "irrevocable_afterwards", "is_put_back", "is_reshaped", "out_of_place"),
+    "within_limit",
+]
 
 
 def irrevocable(recorder: Recorder) -> str:
@@ -101,6 +104,16 @@ def _first_write(recorder: Recorder, obstacle: Callable[[TracedTensor], str]) ->
         if kind:
             return f"{_named(effects.rewritten[value])} writes {kind}, which cannot be undone"
     return ""
+
+
+def out_of_place(recorder: Recorder, obstacle: str) -> str:
+    """What does the same as the write in the way, and writes nothing: `out = out.index_add(...)`; "" if unknown."""
+    operations = recorder.effects.rewritten.values()
+    writing = next((each for each in operations if obstacle.startswith(f"{_named(each)} writes ")), None)
+    name = "" if writing is None else describe_callable(writing.called)
+    plain = name.removeprefix("Tensor.")[:-1]
+    is_method = name == f"Tensor.{plain}_" and not plain.endswith("_") and hasattr(torch.Tensor, plain)
+    return f"`out = out.{plain}(...)`" if is_method else ""
 
 
 def _named(operation: Operation) -> str:

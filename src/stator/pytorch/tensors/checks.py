@@ -64,7 +64,7 @@ class Checks:
         """The trace is over: make sure that its graph can be thrown away after the event."""
         obstacle = _obstacle(self.trace.recorder) if self.assumed else ""
         if obstacle:
-            raise Restart(self.step, not_assumed(obstacle))
+            raise Restart(self.step, not_assumed(self.trace.recorder, obstacle))
 
     def expressions(self, writer: Writer) -> list[str]:
         """What must be true when the graph has run, as expressions of the generated program."""
@@ -126,12 +126,12 @@ def _assumed(trace: Trace, value: Value, truth: bool, mostly: str | None = None)
 def _refusal(trace: Trace, value: Value, mostly: str | None = None) -> Break | None:
     """Why a truth value could not be taken for granted, where that can be said in the program's terms."""
     if mostly is not None and is_doubted(trace, mostly):
-        return not_assumed("it has gone the other way too often")
+        return not_assumed(trace.recorder, "it has gone the other way too often")
     if isinstance(value, TensorValue):
         obstacle = _obstacle(trace.recorder)
     else:
         obstacle = irrevocable(trace.recorder) if isinstance(value, SymValue) else ""
-    return not_assumed(obstacle) if obstacle else None
+    return not_assumed(trace.recorder, obstacle) if obstacle else None
 
 
 def install() -> None:
