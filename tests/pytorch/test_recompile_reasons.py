@@ -366,7 +366,7 @@ def shifted(x: torch.Tensor) -> torch.Tensor:
     return x + 1
 
 
-EVERYWHERE = "compiling with dynamic=True makes one graph for all sizes, unless a line needs the number"
+EVERYWHERE = "compiling with dynamic=True makes one graph for all sizes, unless a line needs the number, or more varies"
 
 
 def of_one_line(x: torch.Tensor) -> torch.Tensor:
@@ -591,6 +591,39 @@ def caplog_of_stator() -> Iterator[list[str]]:
         yield lines
     finally:
         log.removeHandler(handler)
+
+
+def test_the_advice_on_tensors_that_require_gradients_in_some_calls() -> None:
+    net, grad = nn.Linear(3, 3), torch.ones(2, 3, requires_grad=True)
+
+    def thaw(x: torch.Tensor, frozen: bool) -> torch.Tensor:
+        return net(x)
+
+    def frozen() -> Iterator[tuple[torch.Tensor, bool]]:
+        yield torch.ones(2, 3), False
+        net.requires_grad_(False)
+        yield torch.ones(2, 3), True
+
+    compiled = stator.compile(thaw, backend="eager")
+    for args in frozen():
+        assert torch.equal(compiled(*args), thaw(*args))
+    (record,) = stator.stats().recompile_log
+    assert record.reason == "`net.weight` no longer requires gradients"
+    assert record.hint.startswith("freeze parameters before the first call: `net.weight` has a graph with")
+    stator.reset()
+    told_of(lambda x: x * 2, (torch.ones(2, 3),), (grad,))
+    assert reason().hint == "detach `x` where no gradients are wanted"
+
+
+def test_the_advice_on_sizes_names_what_has_changed_besides() -> None:
+    def both(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x.sum() + y.sum()
+
+    told_of(both, (torch.ones(3), torch.ones(4)), (torch.ones(5), torch.ones(4)))
+    assert reason().hint.endswith("or more varies")
+    stator.reset()
+    told_of(both, (torch.ones(3), torch.ones(4)), (torch.ones(5), torch.ones(7)))
+    assert reason().hint.endswith("or more varies; size 0 of `y` was 4, is 7 too")
 
 
 def test_the_advice_on_branches_and_on_numbers_that_are_needed_themselves() -> None:

@@ -13,8 +13,8 @@ from stator.bytecode.continuation import is_continuation, parameters
 from stator.bytecode.counters import loop_variables
 from stator.bytecode.results import result_text
 from stator.guards.base import Change, name_and_place
-from stator.guards.guard import FOR_LOOPS
-from stator.guards.naming import FORWARDERS, LOOP_VARIABLES, PARAMETERS, Called, names_of
+from stator.guards.guard import FOR_LOOPS, TensorMatch
+from stator.guards.naming import FORWARDERS, LOOP_VARIABLES, PARAMETERS, Called, Names, names_of
 from stator.guards.source import CallInputs, ItemSource
 from stator.interp.policy import is_users
 from stator.report.stats import RecompileRecord
@@ -52,7 +52,26 @@ def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -
     change = Change("the guards hold now") if guard is None else guard.explain(call, names)
     where = name_and_place(_told_of([called.code for called in names.calls]))
     line = "" if guard is None else guard.place()
-    return RecompileRecord(where, change.text, line, change.advice, change.was, change.now)
+    advice = change.advice
+    if (
+        change.was and advice and isinstance(guard, TensorMatch)
+    ):  # one graph for all is promised, which another change forbids
+        other = _other_change(program, guard, call, names)
+        advice += f"; {other} too" if other else ""
+    return RecompileRecord(where, change.text, line, advice, change.was, change.now)
+
+
+def _other_change(program: GuardProgram, first: TensorMatch, call: CallInputs, names: Names) -> str:
+    """What else has changed, that does not follow from how the tensor is another; "" where nothing has."""
+    tensor = first.source
+    rest = program.reference.guards[program.reference.guards.index(first) + 1 :]
+    for guard in rest:
+        follows = any(
+            step is tensor for source in guard.sources for path in (source, *source.others) for step in path.chain()
+        )
+        if not follows and not guard.check(call):
+            return guard.explain(call, names).text
+    return ""
 
 
 def of_loop(entry: Entry, function: Host, args: list[Host], reason: RecompileRecord) -> RecompileRecord | None:

@@ -455,7 +455,8 @@ class TensorMatch(_OneSource[TensorSpec]):
             return False
 
     def changed(self, names: Names, obj: object) -> Change:
-        return Change(*(self.expected.difference(obj, names.of(self.source), within=names.resumed) or ("",)))
+        name, given = names.of(self.source), self.source.is_given
+        return Change(*(self.expected.difference(obj, name, within=names.resumed, given=given) or ("",)))
 
     def shown(self, path: str) -> str:
         return f"{path} is {self.expected}"

@@ -89,6 +89,8 @@ class Source:
     is_repeatable: ClassVar[bool] = True
     #: the types that the base's object may be of, subclasses included
     steps_from: ClassVar[tuple[type, ...]] = (object,)
+    #: whether it is an argument, or found in a container
+    is_container_step: ClassVar[bool] = False
     #: whether it leads to the same object in every call
     is_constant: ClassVar[bool] = False
     base: Source | None
@@ -152,6 +154,11 @@ class Source:
         while step is not None:
             yield step
             step = step.base
+
+    @property
+    def is_given(self) -> bool:
+        """Whether it is an argument of the call, or found in containers from one on, and in no object."""
+        return all(step.is_container_step for step in self.chain())
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), self.fields()

@@ -48,6 +48,7 @@ class LocalSource(Source):
 
     __slots__ = ("index", "name")
     op = "LOCAL"
+    is_container_step = True
     index: int
     name: str
 
@@ -296,6 +297,7 @@ class ItemSource(_IndexedStep):
 
     __slots__ = ()
     op = "ITEM"
+    is_container_step = True
     steps_from = (tuple, list)
 
     def fetch(self, base: object, call: CallInputs) -> object:
@@ -313,6 +315,7 @@ class DictItemSource(Source):
 
     __slots__ = ("key",)
     op = "DICT_ITEM"
+    is_container_step = True
     steps_from = (dict,)
     base: Source
     key: object

@@ -15,6 +15,8 @@ __all__ = ["KEY_WORDS", "Dim", "TensorFacts", "TensorSpec", "marked_dims"]
 Dim = int | None
 #: the mark that says which sizes of a tensor vary
 _MARK = "_dynamo_dynamic_indices"
+#: what helps where a parameter has been frozen, or a tensor in an object requires gradients in some calls only
+_FROZEN = "freeze parameters before the first call: {} has a graph with gradients, and one without"
 #: bits of dispatch keys → what a tensor is that has them, and one that has not
 KEY_WORDS: dict[int, tuple[str, str]] = {}
 
@@ -61,11 +63,17 @@ class TensorSpec:
         """Is the object a tensor as expected?"""
         return self.difference(tensor) is None
 
-    def difference(self, tensor: object, name: str = "it", *, within: bool = False) -> tuple[str, ...] | None:
+    def difference(
+        self, tensor: object, name: str = "it", *, within: bool = False, given: bool = True
+    ) -> tuple[str, ...] | None:
         """The first thing in which the object is not as expected, and what to do about it, with the two values where
         there are two; None if there is no difference: the fields of a `Change`.
 
-        `within`: no call of the program's is given the tensor, but the rest of one.
+        Args:
+            tensor: the object.
+            name: what the program calls it.
+            within: no call of the program's is given the tensor, but the rest of one.
+            given: it is an argument, or in one that is a list, a tuple or a dict.
         """
         told = quoted(name)
         if type(tensor) is not self.cls:
@@ -84,7 +92,9 @@ class TensorSpec:
                 )
         if facts.requires_grad != self.requires_grad:
             text = f"{told} {'requires' if facts.requires_grad else 'no longer requires'} gradients"
-            return text, f"detach {told} where no gradients are wanted"
+            if given or (facts.requires_grad and not tensor.is_leaf):  # type: ignore[attr-defined]
+                return text, f"detach {told} where no gradients are wanted"
+            return text, _FROZEN.format(told)
         if facts.keys != self.keys:
             return f"{told} was {_kind(self.keys, facts.keys)}, is {_kind(facts.keys, self.keys)}", ""
         if not _match(facts.sizes, self.sizes):
@@ -137,7 +147,11 @@ def _size_change(name: str, was: tuple[Dim, ...], now: tuple[int, ...], within: 
     what = "compiling with dynamic=True"
     if is_expression(name) and not within:
         what = f"stator.maybe_mark_dynamic({name}, {given}) before the first call"
-    return "; ".join(changes), f"{what} makes one graph for all sizes, unless a line needs the number", *shapes
+    return (
+        "; ".join(changes),
+        f"{what} makes one graph for all sizes, unless a line needs the number, or more varies",
+        *shapes,
+    )
 
 
 def _kind(keys: int, other: int) -> str:
