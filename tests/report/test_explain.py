@@ -17,7 +17,8 @@ from stator import errors
 from stator.report import explanation as records
 from stator.report import terminal
 from stator.report.collector import explaining
-from stator.report.explanation import BreakSite, StackLine
+from stator.report.explanation import BreakSite, Explanation, StackLine
+from stator.report.stats import RecompileRecord
 from tests.report import explained
 
 LONG = list(range(40))
@@ -260,6 +261,22 @@ def test_changes_at_one_line_are_told_together():
     assert told[1].endswith("return x * len(words[0])") and told[1].startswith("      needed at test_explain.py:")
     assert told[2] == "      `words[0]` was 'a', is 'bb'"
     assert sum("`words[0]` was" in line for line in told) == 4 and "      … and 2 other changes" in told
+
+
+def test_of_many_lines_those_come_first_for_which_code_was_compiled_most_often():
+    records = [
+        RecompileRecord(f"f{place} (own.py:{place})", f"`n` was {n}, is {n + 1}", f"own.py:{place}")
+        for place in range(12)
+        for n in range(3 if place == 7 else 1)
+    ]
+    told = Explanation("program", (), (), tuple(records), {}, 0.0)
+    lines = terminal.text(told).splitlines()
+    lines = lines[lines.index("Compiled again") + 1 :]
+    assert lines[0] == "  f7 (own.py:7)  (3 times)"
+    assert lines[-1] == "      … and 4 other lines, 4 recompiles: stator explain --all, or print(everything=True)"
+    assert sum(line.startswith("  f") for line in lines) == 8
+    whole = terminal.text(told, everything=True)
+    assert sum(line.startswith("  f") for line in whole.splitlines()) == 12 and "other lines" not in whole
 
 
 def test_guards_that_several_graphs_check_are_told_once_and_within_the_width():

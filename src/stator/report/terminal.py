@@ -24,6 +24,8 @@ _WIDTH = 80
 _MOST_GUARDS = 5
 #: how many frames are shown, if not all are asked for
 _MOST_FRAMES = 12
+#: how many lines are shown for which code was compiled again, if not all are asked for
+_MOST_PLACES = 8
 #: how many reasons are told of breaks at one line, and of changes that matter at one
 _MOST_TOLD = 4
 
@@ -74,7 +76,7 @@ def lines(explanation: Explanation, *, everything: bool = False) -> Iterator[Lin
         yield from _frames(explanation.frames, len(explanation.frames) if everything else _MOST_FRAMES)
     if explanation.recompiles:
         yield from _headed("Compiled again")
-        yield from _recompiles(explanation.recompiles)
+        yield from _recompiles(explanation.recompiles, len(explanation.recompiles) if everything else _MOST_PLACES)
     if explanation.used_once:
         yield from _headed("Compiled for one call each")
         for frames in explanation.used_once:
@@ -129,7 +131,7 @@ def _frames(frames: Sequence[FrameRecord], most: int) -> Iterator[Line]:
     if left:
         broken = sum(frame.brk is not None for frame in left)
         what = f"{broken} of them with breaks" if broken else "captured whole"
-        yield Line(f"      … and {len(left)} more, {what}: stator explain --all, or print(everything=True)", "dim")
+        yield _more(f"{len(left)} more, {what}")
 
 
 def _for_one_call(frames: Sequence[FrameRecord]) -> Iterator[Line]:
@@ -160,12 +162,13 @@ def _frame(number: int, frame: FrameRecord) -> Iterator[Line]:
     yield Line(f"  {number:2}  {_named(frame)}: {graph}, {counted(len(frame.guards), 'guard')}, {seconds}{end}")
 
 
-def _recompiles(records: Sequence[RecompileRecord]) -> Iterator[Line]:
-    """What was compiled again: of each function the changes, by the line that depends on them."""
+def _recompiles(records: Sequence[RecompileRecord], most: int) -> Iterator[Line]:
+    """What was compiled again: of each function the changes, by the line that depends on them; most often first."""
     groups: dict[tuple[str, str], list[RecompileRecord]] = {}
     for record in records:
         groups.setdefault((record.where, record.line), []).append(record)
-    for (where, line), group in groups.items():
+    ranked = sorted(groups.items(), key=lambda item: -len(item[1]))
+    for (where, line), group in ranked[:most]:
         name = where.partition(" (")[0]
         yield Line(f"  {name} ({_short(group[0].definition)}){_times(len(group))}", "yellow")
         if line:
@@ -173,6 +176,13 @@ def _recompiles(records: Sequence[RecompileRecord]) -> Iterator[Line]:
         yield from _told_of([record.reason for record in group], "change")
         for hint in dict.fromkeys(record.hint for record in group):
             yield from _wrapped(hint, "what helps: ")
+    if len(ranked) > most:
+        again = sum(len(group) for _, group in ranked[most:])
+        yield _more(f"{counted(len(ranked) - most, 'other line')}, {counted(again, 'recompile')}")
+
+
+def _more(what: str) -> Line:
+    return Line(f"      … and {what}: stator explain --all, or print(everything=True)", "dim")
 
 
 def _guards(guards: Sequence[GuardRecord]) -> Iterator[Line]:
