@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import ClassVar, Self
 
 from stator.guards.raw import ABSENT, dict_get
 from stator.guards.source import Source
 from stator.models.classes.instance import held_attributes
 from stator.models.containers.dict_table import Table, key_error
+from stator.models.numbers.advice import FOR_ITEMS, advising
 from stator.space.host_types import Host
 from stator.space.identity.keys import SymbolKey
 from stator.space.protocol import NONE
@@ -62,7 +64,10 @@ class DictBase(ExtensibleValue):
         """The hash key of what a dict has or is asked for; a whole number that varies need not be known for it."""
         key = key.force()
         now = key.number_now()
-        return space.key_as(key, "dict key") if now is None else SymbolKey(space, key, now)
+        if now is not None:
+            return SymbolKey(space, key, now)
+        with advising(FOR_ITEMS) if key.symbolic else nullcontext():
+            return space.key_as(key, "dict key")
 
     # -- reading ----------------------------------------------------------------------------------------------------
 

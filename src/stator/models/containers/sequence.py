@@ -13,6 +13,7 @@ from stator.guards.source import CallSource, ConstSource, ItemSource, Source
 from stator.host.version_facts import SEARCHES_SHOW_THE_ITEM
 from stator.host.words import error_words
 from stator.models.classes.instance import held_attributes
+from stator.models.numbers.advice import FOR_ITEMS, advising
 from stator.space.deferred import DeferredStr, concatenated
 from stator.space.host_types import Host
 from stator.space.identity.reachability import missing
@@ -234,7 +235,8 @@ class Sequence(ExtensibleValue):
         if not key.isa(int) and space.special(key, "__index__") is None:
             name = self.kind.__name__
             raise space.error(TypeError, f"{name} indices must be integers or slices, not {key.type_name(space)}")
-        index = space.int_(key)
+        with advising(FOR_ITEMS):
+            index = space.int_(key)
         if not -MAXSIZE - 1 <= index <= MAXSIZE:
             raise space.error(IndexError, f"cannot fit '{key.type_name(space)}' into an index-sized integer")
         return index

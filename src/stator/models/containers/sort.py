@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stator.models.numbers.advice import FOR_ORDER, advising
 from stator.space.host_types import Host
 from stator.space.space import Space
 from stator.space.value import NotKnown, Raised, Unsupported, Value
@@ -21,7 +22,8 @@ class _Key:
         self.value = value
 
     def __lt__(self, other: _Key) -> bool:
-        return self.space.truth(self.space.compare("<", self.value, other.value))
+        with advising(FOR_ORDER):
+            return self.space.truth(self.space.compare("<", self.value, other.value))
 
 
 def sorted_items(space: Space, items: list[Value], key: Value, backwards: bool, result: list[Value]) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from stator import errors
 from stator.host.version_facts import SUM_COMPENSATES
 from stator.host.words import error_words
 from stator.models.functions.imports import first_import, import_parts, loaded
 from stator.models.iterators.builtins_iter import CallableIterator
+from stator.models.numbers.advice import FOR_ORDER, advising
 from stator.models.text.repr_ import ascii_of, repr_of
 from stator.models.text.str_format import format_of
 from stator.space.attributes import MISSING
@@ -168,7 +170,7 @@ def _extreme(host: Host, symbol: str) -> None:
                 if better is not None:
                     best = best_key = better
                     continue
-            if best_key is None or space.truth(space.compare(symbol, item_key, best_key)):
+            if best_key is None or _is_better(space, symbol, item_key, best_key, ordered=not key.is_none()):
                 best, best_key = item, item_key
         if best is not None:
             return best
@@ -177,6 +179,12 @@ def _extreme(host: Host, symbol: str) -> None:
         raise space.error(ValueError, error_words(host, ()))
 
     builtin(host)(model)
+
+
+def _is_better(space: Space, symbol: str, key: Value, best: Value, *, ordered: bool) -> bool:
+    """How two elements compare, by their keys if they are `ordered`."""
+    with advising(FOR_ORDER) if ordered else nullcontext():
+        return space.truth(space.compare(symbol, key, best))
 
 
 _extreme(max, ">")

@@ -140,7 +140,13 @@ def decide(trace: Trace, value: Value) -> Host:
     try:
         return value.cls(value.number)
     except GuardOnDataDependentSymNode:
-        raise Unsupported(errors.DataDependentBranch(value.describe())) from None
+        told = value.describe()
+        advice = _FOR_COUNTS if value.cls is bool and "how many elements" in told else ""
+        raise Unsupported(errors.DataDependentBranch(told).advising(advice)) from None
+
+
+#: what helps where it is counted what a mask selects
+_FOR_COUNTS = "count with the mask: `mask & (mask.cumsum(0) <= n)` selects n of them at most, mask.sum() is a tensor"
 
 
 def specialise(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
