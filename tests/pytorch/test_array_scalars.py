@@ -97,7 +97,7 @@ def test_a_break_at_a_function_of_numpy_names_it() -> None:
         window.append(x.sum().item())
         return np.mean(window)
 
-    with pytest.raises(stator.GraphBreakError, match=r"numpy\.mean makes a Python value"):
+    with pytest.raises(stator.GraphBreakError, match=r"numpy\.mean needs a number"):
         stator.compile(keep, backend="eager", fullgraph=True)(deque[Any]([1]), torch.ones(3))
     stator.compile(keep, backend="eager", fullgraph=True)(deque[Any]([1.0]), torch.ones(3))
 

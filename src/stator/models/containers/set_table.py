@@ -214,8 +214,10 @@ class SetTable:
         return set if isinstance(self.host, set) else frozenset
 
     def size(self, space: Space) -> int:
-        if self.complete or self._waiting:
-            return len(self.keys(space))
+        if not self.complete and self._waiting:
+            self.keys(space)
+        if self.complete:
+            return len(self._keys)
         assert self.source is not None
         size: int = self._kind.__len__(self.host)
         space.trace.guard(Length(self.source, size))
