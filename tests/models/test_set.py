@@ -416,4 +416,4 @@ def test_what_is_only_added_needs_no_guard_on_what_is_there():
         elements.add(n)
         elements.add("any")
 
-    assert count_of_traces(seen, *[(set(range(n)), n * n) for n in (7, 3, 5, 0, 2, 9)]) == [1, 1, 0, 0, 0, 0]
+    assert count_of_traces(seen, *[(set(range(n)), 100) for n in (7, 3, 5, 0, 2, 9)]) == [1, 0, 0, 0, 0, 0]

@@ -382,3 +382,18 @@ def test_what_is_stored_under_a_number_that_varies(kind, program, graphs, backen
         assert str(want) == str(got), i
         assert str(list(plain.items())) == str(list(traced.items())), i
     assert graphs is None or stator.stats().graphs - before <= graphs
+
+
+def test_what_is_added_to_a_set_may_vary_with_what_is_in_there() -> None:
+    def seen(x: torch.Tensor, elements: set[Any], n: int) -> torch.Tensor:
+        elements.add(n)
+        elements.add("any")
+        return x + 1
+
+    compiled = stator.compile(seen, backend="eager", fullgraph=True)
+    for n in (7, 3, 5, 0, 2, 9):
+        mine, theirs = set(range(n)), set(range(n))
+        compiled(torch.ones(1), mine, n * n + 2)
+        seen(torch.ones(1), theirs, n * n + 2)
+        assert mine == theirs
+    assert stator.stats().frames <= 2
