@@ -24,12 +24,17 @@ from stator.space.host_types import Host
 if TYPE_CHECKING:
     from stator.guards.program import GuardProgram
 
-__all__ = ["called_code", "is_long_loop", "of_loop", "reason_for", "remedy_for"]
+__all__ = ["called_code", "is_long_loop", "of_loop", "program_of", "reason_for", "remedy_for"]
 
 #: operations of all rounds of a loop, from which on it is a long one
 _LONG_LOOP = 200
 #: `def f(*args, **kwargs)`
 _STARS = CO_VARARGS | CO_VARKEYWORDS
+
+
+def program_of(entry: Entry) -> GuardProgram:
+    """The guards of an entry: the core knows no more of them than what it runs."""
+    return entry.program  # type: ignore[return-value]
 
 
 def called_code(code: CodeType, function: Host, args: list[Host]) -> CodeType:
@@ -45,7 +50,7 @@ def called_code(code: CodeType, function: Host, args: list[Host]) -> CodeType:
 
 def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -> RecompileRecord:
     """The first guard of the entry that these arguments fail."""
-    program: GuardProgram = entry.program  # type: ignore[assignment]
+    program = program_of(entry)
     call = CallInputs(function, tuple(args))
     names = names_of(code, call)
     guard = program.reference.failing(call)
@@ -53,9 +58,8 @@ def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -
     where = name_and_place(_told_of([called.code for called in names.calls]))
     line = "" if guard is None else guard.place()
     advice = change.advice
-    if (
-        change.was and advice and isinstance(guard, TensorMatch)
-    ):  # one graph for all is promised, which another change forbids
+    if change.was and advice and isinstance(guard, TensorMatch):
+        # One graph for all is promised, which another change forbids.
         other = _other_change(program, guard, call, names)
         advice += f"; {other} too" if other else ""
     return RecompileRecord(where, change.text, line, advice, change.was, change.now)
@@ -76,7 +80,7 @@ def _other_change(program: GuardProgram, first: TensorMatch, call: CallInputs, n
 
 def of_loop(entry: Entry, function: Host, args: list[Host], reason: RecompileRecord) -> RecompileRecord | None:
     """The same reason, with what helps, if it is that a loop has another number of rounds."""
-    program: GuardProgram = entry.program  # type: ignore[assignment]
+    program = program_of(entry)
     if reason.line not in program.loops:
         return None
     call = CallInputs(function, tuple(args))
@@ -93,8 +97,7 @@ def of_loop(entry: Entry, function: Host, args: list[Host], reason: RecompileRec
 
 def is_long_loop(entry: Entry, line: str) -> bool:
     """Whether the entry has so much of a loop that one is told who has not asked why something is compiled again."""
-    program: GuardProgram = entry.program  # type: ignore[assignment]
-    return program.loops[line][1] >= _LONG_LOOP
+    return program_of(entry).loops[line][1] >= _LONG_LOOP
 
 
 def _told_of(codes: list[CodeType]) -> CodeType:
@@ -104,7 +107,7 @@ def _told_of(codes: list[CodeType]) -> CodeType:
 
 def remedy_for(entry: Entry, function: Host, args: list[Host]) -> str:
     """What helps where that guard fails in call after call, if that is known."""
-    program: GuardProgram = entry.program  # type: ignore[assignment]
+    program = program_of(entry)
     guard = program.reference.failing(CallInputs(function, tuple(args)))
     return "" if guard is None else guard.remedy
 

@@ -18,7 +18,7 @@ from stator.bytecode.by_code import ByCode
 from stator.bytecode.continuation import is_continuation, unvaried, waiting_codes
 from stator.compiler import pool
 from stator.compiler.pool import Pool
-from stator.compiler.reasons import called_code, is_long_loop, of_loop, reason_for, remedy_for
+from stator.compiler.reasons import called_code, is_long_loop, of_loop, program_of, reason_for, remedy_for
 from stator.controls.dynamo_config import under_torchs
 from stator.guards.program import compile_guards
 from stator.interp.policy import runs_whole, worth_tracing
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from stator.config import Config
     from stator.errors import Break
     from stator.guards.base import Guard
-    from stator.guards.program import GuardProgram
     from stator.report.stats import RecompileRecord
 
 #: what a backend was asked for by: the `backend`, `mode` and options of `compile()`
@@ -262,7 +261,7 @@ class CompileRegion:
     def add(self, code: CodeType, entry: Entry, called: CodeType | None = None) -> None:
         """Put a new entry first in the cache of the code, of which it is a case; or one of what that goes on with."""
         self._compiled.keep(code, True)
-        _program(entry).called = unvaried(called or code)
+        program_of(entry).called = unvaried(called or code)
         entry.program.strict = self.own_config.strict
         self.region.add(code, entry)
         if entry.target is not None:
@@ -328,7 +327,7 @@ class CompileRegion:
     def _entries_for(self, code: CodeType, called: CodeType) -> list[Entry]:
         """The entries of the code for calls that it goes on with to the other."""
         origin = unvaried(called)
-        return [entry for entry in self.region.entries(code) if _program(entry).called is origin]
+        return [entry for entry in self.region.entries(code) if program_of(entry).called is origin]
 
     @staticmethod
     def leaves_whole(code: CodeType) -> bool:
@@ -356,10 +355,6 @@ class CompileRegion:
     def entries(self) -> set[Entry]:
         """All entries here, those of others among them that fit."""
         return {entry for code in self.codes() for entry in self.region.entries(code)}
-
-
-def _program(entry: Entry) -> GuardProgram:
-    return entry.program  # type: ignore[return-value]
 
 
 def _alone() -> Entry:

@@ -19,10 +19,15 @@ from stator.guards.source import CallSource, Source
 from stator.space.host_types import Host
 from stator.space.value import Value
 
-__all__ = ["Draw", "Drawing", "Place", "drawn_number", "is_drawn", "note_drawn", "number_source"]
+__all__ = [
+    *("Draw", "Drawing", "Given", "Place", "drawn_number", "given_number", "is_drawn", "next_place", "note_drawn"),
+    *("number_source", "shown"),
+]
 
 #: a method of a generator, and what it is given
 Draw: TypeAlias = tuple[Callable[..., Any], tuple[Host, ...]]
+#: what a draw is given, as it is now, and where it is found if it varies
+Given: TypeAlias = tuple[Host, Source | None]
 
 
 class _Stream:
@@ -119,6 +124,28 @@ class Drawing(Interned):
 def drawn_number(place: Place, *others: Host) -> Any:
     """The number that the last draw has given."""
     return place.number
+
+
+def given_number(arg: Value) -> Given | None:
+    """An argument that is a number that varies; None for any other."""
+    now = arg.number_now()
+    source = None if now is None else arg.number_source()
+    return None if source is None else (now, source)
+
+
+def next_place(
+    before: Source, method: Callable[..., Any], given: list[Given]
+) -> tuple[Source, list[Host], list[Source]]:
+    """Where the place is found that a draw leads to; what it is given, with `...` for what varies; where that is."""
+    others = [source for _, source in given if source is not None]
+    known = [... if source is not None else now for now, source in given]
+    return CallSource(Drawing(method, *known), before, "{}", *others), known, others
+
+
+def shown(args: list[Host]) -> list[str]:
+    """The arguments as the program might write them, for the text of a `number_source`."""
+    places = iter(range(1, len(args) + 1))
+    return [f"{{{next(places)}}}" if arg is ... else repr(arg) for arg in args]
 
 
 def number_source(place: Source, text: str, *others: Source) -> Source:

@@ -19,7 +19,7 @@ from stator.guards.guard import Predicate
 from stator.guards.naming import Names
 from stator.guards.source import AttrSource, CallSource, Source
 from stator.models.classes.instance import InstanceValue
-from stator.models.numbers.draws import Drawing, Place, number_source
+from stator.models.numbers.draws import Given, Place, given_number, next_place, number_source, shown
 from stator.models.numbers.ways import are_known
 from stator.space import facts
 from stator.space.host_types import Host
@@ -174,9 +174,7 @@ class RandomValue(InstanceValue):
             at = self.at.after((method, tuple([now for now, _ in given])))  # type: ignore[misc]
         except Exception:
             return None  # which the method says itself
-        others = [source for _, source in given if source is not None]  # type: ignore[misc]
-        known = [... if source is not None else now for now, source in given]  # type: ignore[misc]
-        place = CallSource(Drawing(method, *known), self.place, "{}", *others)
+        place, known, others = next_place(self.place, method, given)  # type: ignore[arg-type]
         source = number_source(place, _text(method, known), *others)
         facts.expect_others(space.trace, source)
         number = space.symbol(at.number, source)
@@ -263,20 +261,17 @@ class RandomValue(InstanceValue):
         return f"{writer.const(_random.Random.setstate)}({name}, {writer.const(self.shadow.getstate())})"
 
 
-def _given(arg: Value) -> tuple[Host, Source | None] | None:
+def _given(arg: Value) -> Given | None:
     """An argument of a draw as it is now, and where it is found if it varies; None for one that is no number."""
     arg = arg.force()
     if arg.constant and arg.cls in (int, float, type(None)):
         return arg.host, None
-    now = arg.number_now()
-    source = None if now is None else arg.number_source()
-    return None if source is None else (now, source)
+    return given_number(arg)
 
 
 def _text(method: Callable[..., Any], args: list[Host]) -> str:
     """The draw as the program might write it."""
-    places = iter(range(1, len(args) + 1))
-    given = ", ".join(f"{{{next(places)}}}" if arg is ... else repr(arg) for arg in args)
+    given = ", ".join(shown(args))
     name = method.__name__
     if name == "_chosen":
         return f"{{}}.choice([{given}])"

@@ -16,7 +16,7 @@ import numpy as np
 from stator.guards.guard import Predicate
 from stator.guards.interned import Interned
 from stator.guards.source import CallSource
-from stator.models.numbers.draws import Drawing, Place, number_source
+from stator.models.numbers.draws import Given, Place, given_number, next_place, number_source, shown
 from stator.pytorch.nesting import items_of
 from stator.pytorch.numpy.array_value import SCALARS
 from stator.space import facts
@@ -137,9 +137,7 @@ class OpenDraws:
         except Exception:
             return None  # which the method says itself, or bits of a kind that is none of NumPy's
         begun = self.place or CallSource(_begin, self.generator.source, "{}")  # type: ignore[arg-type]
-        others = [source for _, source in given if source is not None]  # type: ignore[misc]
-        known = [... if source is not None else now for now, source in given]  # type: ignore[misc]
-        place = CallSource(Drawing(function, *known), begun, "{}", *others)
+        place, known, others = next_place(begun, function, given)  # type: ignore[arg-type]
         drawn = _wrapped(space, at.number, number_source(place, _text(method, known, list(kwargs)), *others))
         if drawn is not None:
             self.at, self.place = at, place
@@ -152,7 +150,7 @@ class OpenDraws:
         return f"{writer.const(_reach)}({writer.source(self.generator.source)}, {writer.source(self.place)})"
 
 
-def _given(space: Space, arg: Value) -> tuple[Host, Source | None] | None:
+def _given(space: Space, arg: Value) -> Given | None:
     """An argument as it is now, and where it is found if it varies; None for one that is neither known nor a number."""
     arg = arg.force()
     items = items_of(space, arg)
@@ -162,17 +160,15 @@ def _given(space: Space, arg: Value) -> tuple[Host, Source | None] | None:
         return (tuple([part.host for part in parts]), None) if known else None
     if arg.constant and arg.cls in _LITERALS:
         return arg.host, None
-    now = arg.number_now()
-    source = None if now is None else arg.number_source()
-    return None if source is None else (now, source)
+    return given_number(arg)
 
 
 def _text(method: Host, args: list[Host], names: list[str]) -> str:
     """The draw as the program might write it."""
-    places = iter(range(1, len(args) + 1))
-    shown = [f"{{{next(places)}}}" if arg is ... else repr(arg) for arg in args]
-    named = [f"{name}={text}" for name, text in zip(names, shown[len(shown) - len(names) :], strict=True)]
-    return f"{{}}.{method.__name__}({', '.join([*shown[: len(shown) - len(names)], *named])})"
+    texts = shown(args)
+    first = len(texts) - len(names)
+    named = [f"{name}={text}" for name, text in zip(names, texts[first:], strict=True)]
+    return f"{{}}.{method.__name__}({', '.join([*texts[:first], *named])})"
 
 
 def _wrapped(space: Space, drawn: Host, source: Source) -> Value | None:

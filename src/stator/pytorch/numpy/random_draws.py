@@ -27,35 +27,11 @@ __all__ = ["awaits_draws", "draw_later", "only_draws"]
 _KINDS = (np.random.RandomState, np.random.Generator)
 #: what draws from a distribution, without anything else that it does
 _DISTRIBUTIONS = (
-    *(
-        "beta",
-        "binomial",
-        "chisquare",
-        "choice",
-        "dirichlet",
-        "exponential",
-        "gamma",
-        "geometric",
-        "gumbel",
-        "integers",
-        "laplace",
-    ),
-    *(
-        "logistic",
-        "lognormal",
-        "multinomial",
-        "normal",
-        "pareto",
-        "permutation",
-        "poisson",
-        "power",
-        "rand",
-        "randint",
-        "randn",
-        "random",
-    ),
-    *("random_sample", "rayleigh", "standard_cauchy", "standard_exponential", "standard_gamma", "standard_normal"),
-    *("standard_t", "triangular", "uniform", "vonmises", "wald", "weibull", "zipf"),
+    *("beta", "binomial", "chisquare", "choice", "dirichlet", "exponential", "gamma", "geometric", "gumbel"),
+    *("integers", "laplace", "logistic", "lognormal", "multinomial", "normal", "pareto", "permutation"),
+    *("poisson", "power", "rand", "randint", "randn", "random", "random_sample", "rayleigh", "standard_cauchy"),
+    *("standard_exponential", "standard_gamma", "standard_normal", "standard_t", "triangular", "uniform"),
+    *("vonmises", "wald", "weibull", "zipf"),
 )
 #: the methods that draw, by their ids, with the class whose they are
 _METHODS: dict[int, type] = {
