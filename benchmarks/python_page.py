@@ -1,8 +1,8 @@
-"""Writes docs/python.md: what of CPython's own tests still breaks, by reason, from a run of the ruler `conformance`.
+"""Writes docs/guide/python.md: what of CPython's tests still breaks, by reason, from a run of the ruler `conformance`.
 
     make conformance
     make conformance CONFORMANCE_ARGS="--modes breaks --out build/results/breaks.jsonl"
-    python benchmarks/python_page.py build/results/conformance.jsonl build/results/breaks.jsonl > docs/python.md
+    python benchmarks/python_page.py build/results/conformance.jsonl build/results/breaks.jsonl > docs/guide/python.md
 
 Only tests that pass plainly are counted. The first file is of a run in the mode `fullgraph`; the others, one for each
 Python, are of the mode `breaks`, in which each test must come out as it does plainly. With `--reference FILE` the page
@@ -101,7 +101,7 @@ REASONS = (
         "attributes without a model",
         "C-level attributes that nobody has modelled yet, most of frames, tracebacks and made classes",
     ),
-    Reason(r"", "other slots and C functions", "not modelled yet: each stands in docs/slots.md under *breaks*"),
+    Reason(r"", "other slots and C functions", "not modelled yet: each stands in docs/guide/slots.md under *breaks*"),
 )
 
 

@@ -130,6 +130,6 @@ def test_the_supported_versions_are_the_same_everywhere():
 
 
 def test_the_page_on_installing_quotes_what_is_said():
-    page = (ROOT / "docs" / "installing.md").read_text()
+    page = (ROOT / "docs" / "guide" / "installing.md").read_text()
     described = [((3, 10), "cpython", False), (support.LAST, "cpython", True), ((3, 11), "pypy", False)]
     assert [support.refusal(*one) in page for one in described] == [True, True, True]

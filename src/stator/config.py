@@ -86,12 +86,12 @@ class Config:
     link_outputs: bool = _option(
         False,
         "End a graph wherever one of its differentiable results is made from another, so that autograd knows of it; "
-        "otherwise only where what follows in the compiled function asks (see docs/gradients.md).",
+        "otherwise only where what follows in the compiled function asks (see docs/guide/gradients.md).",
     )
     trace_backward: bool = _option(
         True,
         "Make `backward()` and `torch.autograd.grad` operations of the graph, where all that gradients go through was "
-        "recorded in it and nobody sees them on their way; otherwise they break the graph (see docs/gradients.md).",
+        "recorded in it and nobody sees them on their way; otherwise they break the graph (docs/guide/gradients.md).",
     )
     optimize_ddp: bool = _option(
         True,
@@ -101,7 +101,7 @@ class Config:
     merge_collectives: bool = _option(
         False,
         "Let backends that trace the backward pass send one of equal collectives of one tensor, where ordinary Python"
-        " sends each: for programs of which all ranks run compiled (see docs/distributed.md).",
+        " sends each: for programs of which all ranks run compiled (see docs/guide/distributed.md).",
     )
     trace_step_limit: int = _option(
         500_000, "Instructions one trace may execute before the frame is given up and runs eagerly.", minimum=1
@@ -129,7 +129,7 @@ class Config:
     check_ranks: bool = _option(
         False,
         "Compare what the processes of a group compile: where their collectives would differ, `RankDivergenceError` is"
-        " raised on all of them instead of a hang (see docs/distributed.md).",
+        " raised on all of them instead of a hang (see docs/guide/distributed.md).",
     )
 
     def replace(self, **changes: Setting) -> Config:

@@ -20,7 +20,7 @@ from stator.controls.table import COMPILER, DYNAMO, Irrelevant
 from stator.report.controls import page
 from tests.pytorch.programs import agree
 
-PAGE = Path(__file__).parents[2] / "docs" / "controls.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "controls.md"
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +61,7 @@ def test_the_defaults_are_torchs(module, table):
 
 
 def test_the_page_is_printed_from_the_tables():
-    assert PAGE.read_text() == page() + "\n", "run `python -m stator.report.controls > docs/controls.md`"
+    assert PAGE.read_text() == page() + "\n", "run `python -m stator.report.controls > docs/guide/controls.md`"
 
 
 def test_every_control_has_its_test():

@@ -468,7 +468,7 @@ def test_results_handed_to_the_caller_are_linked_on_request(link: bool) -> None:
             x = torch.linspace(0, 1, n, requires_grad=True)
             y, z = compiled(x)
             (grad,) = torch.autograd.grad(z, y, retain_graph=True, allow_unused=True)
-            assert (grad is not None) is link  # without it: see docs/gradients.md
+            assert (grad is not None) is link  # without it: see docs/guide/gradients.md
             z.backward()
             assert x.grad is not None and torch.allclose(x.grad, 2 * (2 * x).cos())
 

@@ -1,4 +1,4 @@
-"""torch's own code is not told that it is being compiled, but where docs/is_compiling.md says so."""
+"""torch's own code is not told that it is being compiled, but where docs/guide/is_compiling.md says so."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from stator.report import slots
 from stator.space.protocol import EXTERNAL_ONLY, IMMUTABLE
 from tests.report.samples import MAKERS
 
-PAGE = Path(__file__).parents[2] / "docs" / "slots.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "slots.md"
 TYPES = slots.builtin_types()
 #: the arguments that each method is tried with; None stands for another such object
 ARGUMENTS = [(), (1,), ("a",), None, (0, 1)]
@@ -180,7 +180,7 @@ def test_exceptions_are_of_entries_that_exist():
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the page is that of 3.11")
 def test_the_page_is_fresh():
     done = subprocess.run([sys.executable, "-m", "stator", "slots"], capture_output=True, text=True, timeout=120)
-    assert done.stdout == PAGE.read_text(), "run `stator slots > docs/slots.md`"
+    assert done.stdout == PAGE.read_text(), "run `stator slots > docs/guide/slots.md`"
 
 
 def test_the_command_does_not_import_torch():

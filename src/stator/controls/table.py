@@ -2,7 +2,7 @@
 
 `HONOURED` options set an option of Stator's, `WARNED` ones are said once not to be, and `IRRELEVANT` ones are given
 with the reason why nothing need be done about them. Values are compared with torch's defaults, so that what nobody
-has touched changes nothing. `docs/controls.md` is printed from here.
+has touched changes nothing. `docs/guide/controls.md` is printed from here.
 """
 
 from __future__ import annotations

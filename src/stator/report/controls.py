@@ -1,4 +1,4 @@
-"""The page `docs/controls.md`: `python -m stator.report.controls > docs/controls.md`."""
+"""The page `docs/guide/controls.md`: `python -m stator.report.controls > docs/guide/controls.md`."""
 
 from __future__ import annotations
 

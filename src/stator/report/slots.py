@@ -1,4 +1,4 @@
-"""What of the builtin types is traced: `stator slots`, and the page `docs/slots.md` made of the same text.
+"""What of the builtin types is traced: `stator slots`, and the page `docs/guide/slots.md` made of the same text.
 
 The types, their slots, methods and attributes are those of the running interpreter; what becomes of each is read from
 the tables that the tracer itself goes by (`stator.space.protocol`).
@@ -199,10 +199,11 @@ def _cell(kind: str, names: list[str], whole: bool) -> str:
 
 _HEAD = """# What of the builtin types is traced
 
-Written by `stator slots > docs/slots.md` on CPython {version}, and checked by the tests to be so. Listed is what each
-type defines itself; what it inherits stands under its base. Left out are types of which no program meets an object:
-those of the tables behind contextvars (`hamt`, its keys, values and items), `instancemethod` and `InterpreterID`, which
-only C code and CPython's own tests make, and what stands for `sys.stderr` while the interpreter starts.
+Written by `stator slots > docs/guide/slots.md` on CPython {version}, and checked by the tests to be so. Listed is what
+each type defines itself; what it inherits stands under its base. Left out are types of which no program meets an
+object: those of the tables behind contextvars (`hamt`, its keys, values and items), `instancemethod` and
+`InterpreterID`, which only C code and CPython's own tests make, and what stands for `sys.stderr` while the
+interpreter starts.
 
 - **modelled**: traced, whatever the operands;
 - **when known**: CPython itself computes it while tracing, where the object and the operands are known (an attribute,

@@ -2,7 +2,7 @@
 
 A program that asks wants to know. torch asks to take a shortcut, and many of those show: hooks that are not called
 when a module fails, results of padded positions that differ, warnings left out. Its own code is therefore told what it
-is told in eager execution, but for the places below. docs/is_compiling.md goes through all places that ask.
+is told in eager execution, but for the places below. docs/guide/is_compiling.md goes through all places that ask.
 """
 
 from __future__ import annotations
