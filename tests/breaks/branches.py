@@ -155,6 +155,39 @@ def _() -> tuple[Any, Calls]:
 
 
 @program()
+def stop_when_all_have_ended() -> tuple[Any, Calls]:
+    def decode(following, tokens):
+        said = torch.zeros(tokens.shape[0], 6, dtype=torch.long)
+        for step in range(6):
+            tokens = following[tokens]
+            said[:, step] = tokens
+            ended = tokens == 0
+            if ended.all():  # SB0201, SB0601
+                break
+        return said
+
+    return decode, [
+        (torch.tensor([0, 0, 1, 2]), torch.tensor([3, 1])),
+        (torch.tensor([0, 0, 1, 2]), torch.tensor([2, 2])),
+    ]
+
+
+@stop_when_all_have_ended.fix
+def _() -> tuple[Any, Calls]:
+    def decode(following, tokens):
+        said = torch.zeros(tokens.shape[0], 6, dtype=torch.long)
+        for step in range(6):
+            tokens = torch.where(tokens == 0, 0, following[tokens])
+            said[:, step] = tokens
+        return said
+
+    return decode, [
+        (torch.tensor([0, 0, 1, 2]), torch.tensor([3, 1])),
+        (torch.tensor([0, 0, 1, 2]), torch.tensor([2, 2])),
+    ]
+
+
+@program()
 def choose_an_expert() -> tuple[Any, Calls]:
     class Routed(nn.Module):
         def __init__(self):

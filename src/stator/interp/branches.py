@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
+from stator.bytecode.loop_exits import ends_loop
 from stator.interp.sides import Sides
+from stator.models.numbers.advice import FOR_STOPS, advising
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
@@ -24,15 +27,14 @@ def branch(frame: Frame, value: Value, when_true: int, when_false: int) -> None:
     """A conditional jump, which depends on the truth value."""
     try:
         truth = frame.space.truth(value)
-    except Unsupported:
+    except Unsupported as e:
         asked = _asked(frame, value, when_true, when_false)
         decided = asked if isinstance(asked, bool) else _guarded(frame, value)
         if decided is None:
             if _captured(frame, value.force(), when_true, when_false):
                 return
-            if asked is not None:
-                raise Unsupported(asked) from None
-            raise
+            with _advising(frame, frame.index - 1, when_true, when_false):
+                raise e if asked is None else Unsupported(asked) from None
         truth = decided
     frame.index = when_true if truth else when_false
 
@@ -55,7 +57,9 @@ def truth(frame: Frame, value: Value, negated: bool = False) -> bool:
     except Unsupported:
         decided = assumed(frame, value, negated)
         if decided is None:
-            raise
+            ahead = _branch_ahead(frame, negated)
+            with nullcontext() if ahead is None else _advising(ahead[0], *ahead[1:]):
+                raise
         return decided
 
 
@@ -66,7 +70,7 @@ def assumed(frame: Frame, value: Value, negated: bool = False) -> bool | None:
         Unsupported: neither, and what keeps that branch from being assumed is known.
     """
     ahead = _branch_ahead(frame, negated)
-    decided = None if ahead is None else _asked(ahead[0], value, *ahead[1:])
+    decided = None if ahead is None else _asked(ahead[0], value, *ahead[2:])
     if isinstance(decided, bool):
         return decided
     guarded = _guarded(frame, value)
@@ -94,10 +98,15 @@ def _guarded(frame: Frame, value: Value) -> bool | None:
     return frame.space.outcome(bool, value)  # type: ignore[no-any-return]
 
 
-def _branch_ahead(frame: Frame, negated: bool) -> tuple[Frame, int, int] | None:
+def _advising(frame: Frame, branch: int, when_true: int, when_false: int) -> AbstractContextManager[None]:
+    """What helps where nothing decides a branch, if that is known of such branches."""
+    return advising(FOR_STOPS if ends_loop(frame.decoded, branch, (when_true, when_false)) else "")
+
+
+def _branch_ahead(frame: Frame, negated: bool) -> tuple[Frame, int, int, int] | None:
     """The branch that takes what the instruction being executed pushes, and is all that takes it: it comes next,
-    here or, where the value is returned, in a caller. Its frame, where it goes when the value is true, and when it
-    is false.
+    here or, where the value is returned, in a caller. Its frame and index, where it goes when the value is true, and
+    when it is false.
 
     Args:
         negated: whether that instruction pushes the negation of the value.
@@ -115,6 +124,6 @@ def _branch_ahead(frame: Frame, negated: bool) -> tuple[Frame, int, int] | None:
             index = at.index
         elif instr.op in ("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE"):
             jumps = (instr.op == "POP_JUMP_IF_TRUE") is not negated
-            return (at, instr.arg, index) if jumps else (at, index, instr.arg)
+            return (at, index - 1, instr.arg, index) if jumps else (at, index - 1, index, instr.arg)
         elif instr.op != "TO_BOOL":
             return None

@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from stator import errors
 from stator.space.value import Unsupported
 
-__all__ = ["FOR_ITEMS", "FOR_ORDER", "advising"]
+__all__ = ["FOR_ITEMS", "FOR_ORDER", "FOR_STOPS", "advising"]
 
 #: where a number in a tensor selects an object, and where objects are put in order
 FOR_ITEMS = "index a tensor with it (torch.tensor(values)[i]), or look the object up outside of the compiled function"
 FOR_ORDER = "order tensors by torch.topk or torch.sort, which give indices, or do it outside of the compiled function"
+
+#: where a loop ends early
+FOR_STOPS = "leave it if it saves rounds; or test only every few, or run all and mask what has ended (torch.where)"
 
 
 @contextmanager
