@@ -19,3 +19,14 @@ def scaled(x, history, k=2):
 
 def twice(x, history):
     return scaled(x, history), scaled(x[:1], history, 3)
+
+
+def total(values):
+    found = 0
+    for value in values:  # a generator from outside
+        found = found + value
+    return found
+
+
+def weighted(kind, values):
+    return total(value * 2 for value in values) * {"a": 1, "b": 2}.get(kind, 3)

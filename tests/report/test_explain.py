@@ -18,6 +18,7 @@ from stator.report import explanation as records
 from stator.report import terminal
 from stator.report.collector import explaining
 from stator.report.explanation import BreakSite, Explanation, StackLine
+from stator.report.page import page
 from stator.report.stats import RecompileRecord
 from tests.report import explained
 
@@ -138,6 +139,22 @@ def test_settings_of_a_compiled_function_hold():
     compiled = stator.compile(lambda x: x + 1, backend=backend)
     explanation = stator.explain(compiled)(torch.ones(2))
     assert len(calls) == 1 and explanation.graphs[0].backend == "backend"
+
+
+def test_what_breaks_as_a_caller_was_compiled_too_often_is_told_behind_it():
+    compiled = stator.compile(explained.weighted, backend="eager", recompile_limit=2)
+    with explaining("weighted") as collector:
+        for kind in "abc":
+            compiled(kind, [torch.ones(2)])
+    explanation = collector.explanation()
+    limit, *others = explanation.breaks
+    assert limit.code == "SB0501" and limit.within is None
+    assert {site.code for site in others} == {"SB0106"}
+    [caller] = explanation.left_callers
+    assert caller.place == line("def weighted") and explanation.breaks_within(caller) == tuple(others)
+    text = str(explanation)
+    assert text.index("SB0501") < text.index("Graph breaks in what weighted calls") < text.index("SB0106")
+    assert page(explanation).count("In what <code>weighted</code> calls") == 1
 
 
 def test_modules_and_methods_are_explained():

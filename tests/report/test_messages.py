@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -55,6 +55,14 @@ def outer(number: int) -> int:
 
 def twice(thing: object) -> object:
     return thing * 2  # type: ignore[operator]
+
+
+def rest(things: Iterator[object]) -> list[object]:
+    return [thing for thing in things]  # noqa: C416
+
+
+def counted(thing: object) -> object:
+    return len(rest(each for each in "ab")), twice(thing)
 
 
 def given_up(thing: object) -> int:
@@ -126,6 +134,12 @@ def test_the_limit_tells_all_changes() -> None:
         compiled("c")
     assert str(caught.value).startswith("SB0501: twice was compiled 2 times (recompile_limit)\n")
     assert "  - `thing` was 'a', is 'b'\n  - `thing` was 'b', is 'c'\n" in str(caught.value)
+
+
+def test_a_break_of_what_a_function_calls_that_was_compiled_too_often() -> None:
+    texts = told(counted, ("a",), ("b",), ("c",), recompile_limit=2)
+    [text] = {text for text in texts if text.startswith("SB0106")}
+    assert "  - counted runs as ordinary Python, so this is compiled by itself: mend SB0501" in text
 
 
 def test_a_recompile_that_is_forbidden() -> None:

@@ -158,7 +158,8 @@ class FrameCompiler:
         entry = make_entry(region, trace, code, self.called, residual)
         if broke is not None:
             trace.breaks.note_resumed(broke)
-            EVENTS.broke(Broke(broke, trace.breaks.where(), trace.breaks.user_stack()))
+            where, stack = trace.breaks.where(), trace.breaks.user_stack()
+            EVENTS.broke(Broke(broke, where, stack, within=region.left_around()))
         return entry
 
     def _run(self, trace: Trace, program: Program, frame: Frame) -> tuple[Residual, Break | None]:

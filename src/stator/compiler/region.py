@@ -179,7 +179,7 @@ class CompileRegion:
                 self._limit_reached(code, config, (name, limit), reason)
                 self._leave(left)
                 return False
-        if len(entries) >= _MOST_INSIDE and self._is_inside_left():
+        if len(entries) >= _MOST_INSIDE and self.left_around() is not None:
             self._leave(left)
             return False
         EVENTS.recompiled(reason)
@@ -231,7 +231,7 @@ class CompileRegion:
 
     def _limit_reached(self, code: CodeType, config: Config, limit: tuple[str, int], reason: RecompileRecord) -> None:
         refused = self.fullgraph or config.fail_on_recompile_limit_hit
-        brk = errors.RecompileLimit(reason.where.partition(" (")[0], limit[1], reason.reason).advising(reason.hint)
+        brk = errors.RecompileLimit(reason.function, limit[1], reason.reason).advising(reason.hint)
         told = messages.limit_reached(reason, limit, brk.hint, refused=refused)
         if refused:
             raise errors.RecompileLimitError(str(told))
@@ -243,12 +243,12 @@ class CompileRegion:
         for code in codes:
             self._over_limit.keep(unvaried(code), True)
 
-    def _is_inside_left(self) -> bool:
-        """Whether the frame is called in one that has reached the limit, and so perhaps meets what varies there."""
+    def left_around(self) -> FrameSummary | None:
+        """The function that has reached the limit in which the frame is called: what varies there may be met here."""
         frame: FrameType | None = sys._getframe() if self._over_limit else None
         while frame is not None and unvaried(frame.f_code) not in self._over_limit:
             frame = frame.f_back
-        return frame is not None
+        return None if frame is None else messages.definition(frame.f_code)
 
     def runs_out(self, code: CodeType) -> None:
         """A trace of the code nests deeper than the program may here."""
@@ -282,7 +282,7 @@ class CompileRegion:
         stack = stack or at
         if self.fullgraph:
             raise brk.error(where=where, user_stack=stack)
-        EVENTS.broke(Broke(brk, where, stack, cause))
+        EVENTS.broke(Broke(brk, where, stack, cause, self.left_around()))
         if is_suspendable(code):
             set_code_policy(code, CodePolicy.SKIP)
             return None

@@ -196,9 +196,8 @@ class CensusTaker(Listener):
         self._add("breaks", self._at(at, event.brk.code, event.brk.reason))
 
     def recompiled(self, record: RecompileRecord) -> None:
-        name, _, place = record.where.partition(" (")
-        file, line = parted(record.line or place.removesuffix(")"))
-        self._add("recompiles", self._at(FrameSummary(file, line, name), "", record.reason))
+        file, line = parted(record.line or record.definition)
+        self._add("recompiles", self._at(FrameSummary(file, line, record.function), "", record.reason))
 
     def compiled(self, event: Compiled) -> None:
         owner = None if event.entry is None else event.entry.owner

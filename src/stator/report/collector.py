@@ -23,6 +23,8 @@ from stator.report.offered import offered
 from stator.report.source_lines import lines_around
 
 if TYPE_CHECKING:
+    from traceback import FrameSummary
+
     from stator._core import Entry
     from stator.report.stats import RecompileRecord
     from stator.space.host_types import Host
@@ -114,9 +116,10 @@ class Collector(Listener):
         if not self._is_listened_to():
             return
         brk = event.brk
-        stack = [StackLine(frame.filename, frame.lineno or 0, frame.name, frame.line or "") for frame in event.stack]
+        stack = tuple(map(_stack_line, event.stack))
+        within = None if event.within is None else _stack_line(event.within)
         hint = brk.hint if event.cause is None else event.cause.hint
-        site = BreakSite(brk.code, brk.title, brk.reason, hint, event.where, tuple(stack))
+        site = BreakSite(brk.code, brk.title, brk.reason, hint, event.where, stack, within)
         self._breaks.append(site)
         opened = self._open.get(threading.get_ident())
         if opened:
@@ -184,6 +187,10 @@ def graph_inputs(event: Compiled) -> tuple[str, ...]:
     graph = None if event.entry is None else event.entry.owner.graph
     inputs = () if graph is None else graph.inputs
     return tuple(event.names.of(source) for item in inputs for source in sources_of(item))
+
+
+def _stack_line(frame: FrameSummary) -> StackLine:
+    return StackLine(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
 
 
 def _by_file(lines: set[tuple[str, int]]) -> dict[str, tuple[int, ...]]:

@@ -37,12 +37,15 @@ class Broke:
         where: "file.py:line" of the instruction, or of a frame given up.
         stack: the program's frames, outermost first; its definition where the frame was refused before it was traced.
         cause: the break for which a frame is given up, if it is one.
+        within: the definition of a caller that runs as ordinary Python since it was compiled too often, so that this
+            frame is compiled by itself.
     """
 
     brk: Break
     where: str
     stack: tuple[FrameSummary, ...] = ()
     cause: Break | None = None
+    within: FrameSummary | None = None
 
     @property
     def record(self) -> BreakRecord:

@@ -95,6 +95,8 @@ class BreakSite:
         hint: what to do about it.
         where: "file.py:line" of the program.
         user_stack: the program's frames, outermost first; empty for a frame given up.
+        within: the definition of a caller that runs as ordinary Python since it was compiled too often (SB0501), so
+            that what it calls is compiled by itself: with that mended, this break may be gone.
     """
 
     code: str
@@ -103,6 +105,7 @@ class BreakSite:
     hint: str
     where: str
     user_stack: tuple[StackLine, ...] = ()
+    within: StackLine | None = None
 
     @property
     def text(self) -> str:
@@ -221,6 +224,17 @@ class Explanation:
     def op_count(self) -> int:
         """How many operations are in the graphs."""
         return sum(len(graph.ops) for graph in self.graphs)
+
+    @property
+    def left_callers(self) -> tuple[StackLine, ...]:
+        """The definitions of functions that run as ordinary Python, as they were compiled too often, and whose calls of
+        others broke.
+        """
+        return tuple(dict.fromkeys(site.within for site in self.breaks if site.within is not None))
+
+    def breaks_within(self, caller: StackLine | None) -> tuple[BreakSite, ...]:
+        """The breaks of what one of `left_callers` calls; with None those of everything else."""
+        return tuple(site for site in self.breaks if site.within == caller)
 
     @property
     def break_reasons(self) -> tuple[BreakSite, ...]:

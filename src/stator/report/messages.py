@@ -40,6 +40,7 @@ if not LOG.handlers:
 
 #: how many of the latest changes a message tells
 _MOST_TOLD = 4
+_WITHIN = "{} runs as ordinary Python, so this is compiled by itself: mend SB0501 there first"
 _LEFT = "the function runs as ordinary Python from now on, and calls inside that change with it do too"
 
 
@@ -72,12 +73,13 @@ def broke(event: Broke, count: int = 1) -> Message:
         meanwhile = _LEFT
     hint = event.cause.hint if event.cause is not None else brk.hint
     stack = event.stack or (_frame(event.where),)
-    return Message(brk.code, brk.reason, stack, meanwhile=meanwhile, hint=hint, count=count)
+    details = [] if event.within is None else [_WITHIN.format(event.within.name)]
+    return Message(brk.code, brk.reason, stack, details, meanwhile, hint, count)
 
 
 def recompiled(record: RecompileRecord, count: int = 1) -> Message:
     """A frame is compiled again."""
-    brk = errors.Recompiled(_name(record), record.reason)
+    brk = errors.Recompiled(record.function, record.reason)
     meanwhile = "it is compiled for this case too; what fits is chosen at each call"
     hint = record.hint or brk.hint
     return Message(brk.code, brk.reason, (_needed_at(record),), meanwhile=meanwhile, hint=hint, count=count)
@@ -85,7 +87,7 @@ def recompiled(record: RecompileRecord, count: int = 1) -> Message:
 
 def not_again(record: RecompileRecord) -> Message:
     """A frame would be compiled again, and that is forbidden."""
-    text = f"{_name(record)} would be compiled again (error_on_recompile): {record.reason}"
+    text = f"{record.function} would be compiled again (error_on_recompile): {record.reason}"
     meanwhile = "the call is not made"
     hint = record.hint or errors.Recompiled.hint
     return Message(errors.Recompiled.code, text, (_needed_at(record),), meanwhile=meanwhile, hint=hint)
@@ -98,7 +100,7 @@ def limit_reached(record: RecompileRecord, limit: tuple[str, int], hint: str, *,
     told = [*earlier[-_MOST_TOLD + 1 :], record]
     return Message(
         errors.RecompileLimit.code,
-        f"{_name(record)} was compiled {most} times ({name})",
+        f"{record.function} was compiled {most} times ({name})",
         (_needed_at(record),),
         [f"{each.reason}{f' ({each.count} times)' if each.count > 1 else ''}" for each in told],
         "the call is not made" if refused else _LEFT,
@@ -111,10 +113,6 @@ def backend_failed(backend: str, why: str, code: CodeType) -> Message:
     brk = errors.BackendFailed(backend, why)
     meanwhile = "the call is not made; suppress_errors=True would run the function as ordinary Python"
     return Message(brk.code, brk.reason, (definition(code),), meanwhile=meanwhile, hint=brk.hint)
-
-
-def _name(record: RecompileRecord) -> str:
-    return record.where.partition(" (")[0]
 
 
 def _needed_at(record: RecompileRecord) -> FrameSummary:

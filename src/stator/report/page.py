@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from stator.errors.message import parted
-from stator.report.explanation import BreakSite, Explanation, FrameRecord, GraphRecord
+from stator.report.explanation import BreakSite, Explanation, FrameRecord, GraphRecord, StackLine
 from stator.report.guard_records import GuardRecords
 from stator.report.marks_of_lines import LineMarks, marks_of
 from stator.report.stats import RecompileRecord
@@ -16,6 +16,8 @@ from stator.report.stats import RecompileRecord
 __all__ = ["page"]
 
 _STATIC = Path(__file__).parent / "static"
+#: how many guards of a line are told where the pointer is; the table has all
+_MOST_HINTED = 8
 _TIMELINE, _STACK = ' class="timeline"', ' class="stack"'
 
 
@@ -128,7 +130,19 @@ def _bar(shares: list[tuple[str, float]]) -> str:
 def _breaks(explanation: Explanation, links: _Links) -> str:
     if not explanation.breaks:
         return '<p class="none">None: each frame is one graph.</p>'
-    return "\n".join(_break(site, count, links) for site, count in Counter(explanation.breaks).items())
+    return "\n".join(_breaks_within(caller, explanation, links) for caller in (None, *explanation.left_callers))
+
+
+def _breaks_within(caller: StackLine | None, explanation: Explanation, links: _Links) -> str:
+    """The breaks of what a function calls that runs as ordinary Python; with None all others."""
+    head = ""
+    if caller is not None:
+        head = (
+            f"<h3>In what <code>{escape(caller.function)}</code> calls</h3><p>It ({links.to(caller.place)}) runs as "
+            "ordinary Python, so that what it calls is compiled by itself: mend SB0501 there, and see what is left.</p>"
+        )
+    counts = Counter(explanation.breaks_within(caller))
+    return head + "\n".join(_break(site, count, links) for site, count in counts.items())
 
 
 def _break(site: BreakSite, count: int, links: _Links) -> str:
@@ -223,7 +237,7 @@ def _line(place: str, text: str, marks: LineMarks, anchor: str) -> str:
     guards = marks.guards.get(place, [])
     link = ""
     if guards:
-        told = escape("; ".join(guards))
+        told = escape("; ".join([*guards[:_MOST_HINTED], *["…"][: len(guards) > _MOST_HINTED]]))
         link = f'<a href="#guards-{marks.guarded_by[place]}" title="{told}">⚷{len(guards)}</a>'
     number = place.rpartition(":")[2]
     return (

@@ -57,6 +57,11 @@ class RecompileRecord:
     count: int = 1
 
     @property
+    def function(self) -> str:
+        """The name of the function."""
+        return self.where.partition(" (")[0]
+
+    @property
     def definition(self) -> str:
         """ "file.py:line" of the function."""
         return self.where.partition(" (")[2].removesuffix(")")

@@ -7,7 +7,7 @@ import re
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from stator.guards.base import shortened
@@ -64,13 +64,7 @@ def lines(explanation: Explanation, *, everything: bool = False) -> Iterator[Lin
     yield Line(f"  {explanation.compile_times}", "dim")
     if not explanation.frames:
         yield Line("  Nothing was compiled: nothing that was called had been given to a compile().")
-    if explanation.breaks:
-        yield from _headed("Graph breaks")
-        places: dict[tuple[str, str], list[BreakSite]] = {}
-        for site in explanation.breaks:
-            places.setdefault((site.code, site.where), []).append(site)
-        for sites in places.values():
-            yield from _break(sites)
+    yield from _breaks(explanation)
     if explanation.frames:
         yield from _headed("Frames")
         yield from _frames(explanation.frames, len(explanation.frames) if everything else _MOST_FRAMES)
@@ -96,13 +90,31 @@ def _headed(title: str) -> Iterator[Line]:
     yield Line(title, "bold")
 
 
+def _breaks(explanation: Explanation) -> Iterator[Line]:
+    """First those of what was compiled as it should be, and behind them what others may have led to."""
+    if explanation.breaks:
+        yield from _headed("Graph breaks")
+    for sites in _by_line(explanation.breaks_within(None)):
+        yield from _break(sites)
+    for caller in explanation.left_callers:
+        yield from _headed(f"Graph breaks in what {caller.function} calls")
+        yield from _wrapped(_WITHIN.format(caller.function, _short(caller.place)))
+        for sites in _by_line(explanation.breaks_within(caller)):
+            yield from _break_head(sites)
+
+
+def _by_line(sites: Iterable[BreakSite]) -> Iterable[list[BreakSite]]:
+    """Those of one kind at one line together."""
+    places: dict[tuple[str, str], list[BreakSite]] = {}
+    for site in sites:
+        places.setdefault((site.code, site.where), []).append(site)
+    return places.values()
+
+
 def _break(sites: Sequence[BreakSite]) -> Iterator[Line]:
     """The breaks of one kind at one line, in whichever words their reasons are."""
     site = sites[0]
-    yield Line(f"  {site.code}  {_short(site.where)}{_times(len(sites))}", "red")
-    if site.text:
-        yield Line(f"      {site.text}", "cyan")
-    yield from _told_of([each.reason for each in sites], "reason")
+    yield from _break_head(sites)
     places = [line.place for line in site.user_stack]
     own = places.index(site.where) if site.where in places else -1
     for number, line in reversed(list(enumerate(site.user_stack))):
@@ -111,6 +123,15 @@ def _break(sites: Sequence[BreakSite]) -> Iterator[Line]:
     for hint in dict.fromkeys(each.hint for each in sites):
         yield from _wrapped(hint, "what helps: ")
     yield Line(f"      more: stator why {site.code}", "dim")
+
+
+def _break_head(sites: Sequence[BreakSite]) -> Iterator[Line]:
+    """What broke, and why."""
+    site = sites[0]
+    yield Line(f"  {site.code}  {_short(site.where)}{_times(len(sites))}", "red")
+    if site.text:
+        yield Line(f"      {site.text}", "cyan")
+    yield from _told_of([each.reason for each in sites], "reason")
 
 
 def _told_of(sentences: Sequence[str], noun: str) -> Iterator[Line]:
@@ -146,6 +167,7 @@ def _for_one_call(frames: Sequence[FrameRecord]) -> Iterator[Line]:
     yield from _wrapped(_KEEP_APART if changes else _MAKE_ONCE, "what helps: ")
 
 
+_WITHIN = "{} ({}) runs as ordinary Python, so what it calls is compiled by itself: mend SB0501 there, then look again"
 _QUOTED = re.compile(r"`[^`]+`")
 _KEEP_APART = "put what varies in each call in a function with stator.disable, or make it a tensor"
 _MAKE_ONCE = "compile one function, outside of the loop, and give it what differs as an argument"
@@ -168,9 +190,8 @@ def _recompiles(records: Sequence[RecompileRecord], most: int) -> Iterator[Line]
     for record in records:
         groups.setdefault((record.where, record.line), []).append(record)
     ranked = sorted(groups.items(), key=lambda item: -len(item[1]))
-    for (where, line), group in ranked[:most]:
-        name = where.partition(" (")[0]
-        yield Line(f"  {name} ({_short(group[0].definition)}){_times(len(group))}", "yellow")
+    for (_, line), group in ranked[:most]:
+        yield Line(f"  {group[0].function} ({_short(group[0].definition)}){_times(len(group))}", "yellow")
         if line:
             yield Line(f"      needed at {_short(line)}: {line_at(line)}", "cyan")
         yield from _told_of([record.reason for record in group], "change")
