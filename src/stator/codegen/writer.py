@@ -10,6 +10,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator.codegen.resume_functions import suspended_generator
+from stator.guards.naming import identifier
 from stator.guards.source import ConstSource, Source
 from stator.space.cached_results import CachedResults
 from stator.space.globals_ import made_names
@@ -26,7 +27,6 @@ _BUILTINS = dict(vars(builtins))
 _WORD = re.compile(r"\W+")
 #: the types of what `builtins` contains by its own name; the names of other objects are the program's to compute
 _NAMED = (type, types.BuiltinFunctionType)
-_LONGEST_NAME = 40
 _RESERVED = frozenset({"run", "tail_call", "raising", "graph", "error", "result", "END"})
 
 
@@ -145,8 +145,7 @@ class Writer:
             return self.const(source.obj) if is_unique(source.obj) else self._named(source.obj, None)
         found = self.params.get(source)
         if found is None:
-            text = self.trace.root.names.of(source)
-            found = self.params[source] = self.name(_hint(source.expr() if "the " in text else text))
+            found = self.params[source] = self.name(self.trace.root.names.identifier(source))
         return found
 
     def graph_output(self, value: Value) -> str:
@@ -180,7 +179,7 @@ class Writer:
                 return self.expr(fresh)
         found = self._embedded.get(id(host))
         if found is None:
-            found = self._embedded[id(host)] = self.name(_hint(hint or plain_name(host)))
+            found = self._embedded[id(host)] = self.name(identifier(hint or plain_name(host)))
             self.namespace[found] = host
         return found
 
@@ -211,11 +210,3 @@ class Writer:
     def generator(self, value: Suspendable) -> str:
         """A suspended generator of the traced program, made anew at the place where it is suspended."""
         return suspended_generator(self, value)
-
-
-def _hint(text: str) -> str:
-    """The last words of a text that are short enough together."""
-    words = [word for word in _WORD.sub("_", text).split("_") if word] or ["v"]
-    while len(words) > 1 and sum(map(len, words)) + len(words) > _LONGEST_NAME:
-        del words[0]
-    return "_".join(words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ __all__ = [
     "STEPS",
     "Called",
     "Names",
+    "identifier",
     "is_expression",
     "names_of",
     "quoted",
@@ -55,6 +57,18 @@ def _stepped(name: str, written: str) -> str:
 def quoted(name: str) -> str:
     """A source's name in a sentence: in backticks, if it is an expression."""
     return f"`{name}`" if is_expression(name) else name
+
+
+def identifier(text: str) -> str:
+    """The last words of a text that are short enough together."""
+    words = [word for word in _WORD.sub("_", text).split("_") if word] or ["v"]
+    while len(words) > 1 and sum(map(len, words)) + len(words) > _LONGEST_IDENTIFIER:
+        del words[0]
+    return "_".join(words)
+
+
+_WORD = re.compile(r"\W+")
+_LONGEST_IDENTIFIER = 40
 
 
 class Called(NamedTuple):
@@ -122,6 +136,11 @@ class Names:
             base = "" if step.base is None else texts[step.base]
             texts[step] = _stepped(base, step.step(base)) if name is None else name
         return texts[source]
+
+    def identifier(self, source: Source) -> str:
+        """A name for it in generated code: "self_layers_0_weight" of `self.layers[0].weight`."""
+        name = self.of(source)
+        return identifier(source.expr() if "the " in name else name)
 
     def quoted(self, source: Source) -> str:
         """The path in backticks, if it is an expression."""

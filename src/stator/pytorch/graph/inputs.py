@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from stator.pytorch.graph.node_meta import NodeMeta
 if TYPE_CHECKING:
     import torch.fx
 
+    from stator.guards.naming import Names
     from stator.guards.source import Source
     from stator.pytorch.traced import TracedValue
 
@@ -31,7 +31,7 @@ class GraphInputs:
     def add(self, value: TracedValue) -> torch.fx.Node:
         """Make a value that existed before the trace an input of the graph."""
         assert value.source is not None
-        name = self._unique(_input_name(value.source.expr()))
+        name = self._unique(_input_name(value.source, value.recorder.trace.root.names))
         with self.graph.inserting_after(internals.root(self.graph) if self._last is None else self._last):
             node = self.graph.placeholder(name)
         node.meta = NodeMeta(lambda: value.recorder.fakes.example(value))
@@ -65,13 +65,10 @@ class GraphInputs:
         return sorted(used, key=lambda value: order[value.node])
 
 
-_WORD = re.compile(r"\W+")
-
-
-def _input_name(text: str) -> str:
-    """A readable name of a graph input, from the text of its source."""
-    words = _WORD.sub("_", text).strip("_")[-60:].strip("_").lower()
-    return words if words and not words[0].isdigit() and words != "self" else f"arg_{words}"
+def _input_name(source: Source, names: Names) -> str:
+    """A readable name of a graph input: what the program calls it."""
+    name = names.identifier(source)
+    return f"arg_{name}" if name[0].isdigit() or name == "self" else name
 
 
 def is_member(value: TracedValue) -> bool:
