@@ -9,6 +9,7 @@ A trace that assumes something (see `tensors.checks`) asks here first, and tells
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -27,33 +28,54 @@ if TYPE_CHECKING:
     from stator.pytorch.traced import Operation, TracedTensor
 
 __all__ = [
-    *("costly", "irrevocable", "irrevocable_afterwards", "is_put_back", "is_reshaped", "out_of_place"),
+    "Obstacle",
+    "costly",
+    "irrevocable",
+    "irrevocable_afterwards",
+    "is_put_back",
+    "is_reshaped",
     "within_limit",
 ]
 
 
-def irrevocable(recorder: Recorder) -> str:
-    """What of the graph nobody can take back when it has failed, as a sentence; "" if all can be."""
+@dataclasses.dataclass(frozen=True)
+class Obstacle:
+    """What nobody can take back, or take back at a fair price.
+
+    Attributes:
+        sentence: what it is, and why.
+        instead: what does the same and writes nothing, as the program may write it: "`out = out.index_add(...)`".
+    """
+
+    sentence: str
+    instead: str = ""
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def irrevocable(recorder: Recorder) -> Obstacle | None:
+    """What of the graph nobody can take back when it has failed."""
     operations = recorder.nodes.operations
     acting = next((operations[node] for node in operations if node in recorder.effects.acting), None)
     if acting is not None:
-        return f"{_named(acting)} cannot be undone"
+        return Obstacle(f"{_named(acting)} cannot be undone")
     if recorder.trace.extension(Resizes):
-        return "to give a storage another size cannot be undone"
+        return Obstacle("to give a storage another size cannot be undone")
     return _first_write(recorder, _unlike_a_copy)
 
 
-def irrevocable_afterwards(recorder: Recorder) -> str:
+def irrevocable_afterwards(recorder: Recorder) -> Obstacle | None:
     """The same of a graph that has run to its end."""
     return irrevocable(recorder) or _first_write(recorder, _more_than_elements)
 
 
-def costly(recorder: Recorder) -> str:
-    """That what the graph writes is not worth a copy before each run, as a sentence; "" where it is."""
+def costly(recorder: Recorder) -> Obstacle | None:
+    """That what the graph writes is not worth a copy before each run."""
     if within_limit(recorder):
-        return ""
+        return None
     limit = recorder.trace.config.undo_limit
-    return (
+    return Obstacle(
         f"what the graph writes, {_bytes(recorder):,} bytes, is more than is copied at each call (undo_limit={limit})"
     )
 
@@ -96,21 +118,20 @@ def _more_than_elements(value: TracedTensor) -> str:
     return "a tensor's shape" if is_reshaped(value) else ""
 
 
-def _first_write(recorder: Recorder, obstacle: Callable[[TracedTensor], str]) -> str:
+def _first_write(recorder: Recorder, obstacle: Callable[[TracedTensor], str]) -> Obstacle | None:
     """That a write cannot be undone, for the first tensor of which `obstacle` says what it is."""
     effects = recorder.effects
     for value in effects.written:
         kind = obstacle(value)
         if kind:
-            return f"{_named(effects.rewritten[value])} writes {kind}, which cannot be undone"
-    return ""
+            writing = effects.rewritten[value]
+            sentence = f"{_named(writing)} writes {kind}, which cannot be undone"
+            return Obstacle(sentence, _out_of_place(describe_callable(writing.called)))
+    return None
 
 
-def out_of_place(recorder: Recorder, obstacle: str) -> str:
-    """What does the same as the write in the way, and writes nothing: `out = out.index_add(...)`; "" if unknown."""
-    operations = recorder.effects.rewritten.values()
-    writing = next((each for each in operations if obstacle.startswith(f"{_named(each)} writes ")), None)
-    name = "" if writing is None else describe_callable(writing.called)
+def _out_of_place(name: str) -> str:
+    """What does the same as a method that writes in place: of `Tensor.add_`, `out = out.add(...)`; "" if unknown."""
     plain = name.removeprefix("Tensor.")[:-1]
     is_method = name == f"Tensor.{plain}_" and not plain.endswith("_") and hasattr(torch.Tensor, plain)
     return f"`out = out.{plain}(...)`" if is_method else ""

@@ -51,8 +51,8 @@ class FloatErrorCheck:
     def confirm(self) -> None:
         """The trace is over: make sure that what its graph does can be taken back."""
         recorder: Recorder = self.trace.recorder
-        obstacle = "" if self.reliance is None else irrevocable_afterwards(recorder)
-        if obstacle:
+        obstacle = None if self.reliance is None else irrevocable_afterwards(recorder)
+        if obstacle is not None:
             why = f"it may meet floating-point errors, and {obstacle}"
             raise Restart(self.step, errors.UnsupportedTensorOperation("a function of NumPy's", why))
 

@@ -18,7 +18,7 @@ import torch
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.graph.irrevocable import irrevocable, out_of_place
+from stator.pytorch.graph.irrevocable import Obstacle, irrevocable
 from stator.pytorch.shapes.symbols import SymValue, compute
 from stator.pytorch.shapes.unified import assert_contents
 from stator.pytorch.tensors.lowering import Call, Operand
@@ -62,20 +62,20 @@ class Assertions:
 
     def confirm(self) -> None:
         """The trace is over: make sure that what its graph does can be undone after the event."""
-        obstacle = irrevocable(self.trace.recorder) if self.step else ""
-        if obstacle:
-            raise Restart(self.step, not_assumed(self.trace.recorder, obstacle))
+        obstacle = irrevocable(self.trace.recorder) if self.step else None
+        if obstacle is not None:
+            raise Restart(self.step, not_assumed(obstacle))
 
     def expressions(self, writer: Writer) -> list[str]:
         """The graph itself checks."""
         return []
 
 
-def not_assumed(recorder: Recorder, obstacle: str) -> errors.Break:
+def not_assumed(obstacle: Obstacle) -> errors.Break:
     """The break at a branch of which one side is hardly ever taken, with what keeps it from being assumed."""
-    brk, form = errors.DataDependentBranch(why=f", and is not assumed: {obstacle}"), out_of_place(recorder, obstacle)
-    return brk.advising(
-        f"{f'write {form}, which is not in place; or ' if form else ''}make the check, or what is in its way, outside"
+    form = f"write {obstacle.instead}, which is not in place; or " if obstacle.instead else ""
+    return errors.DataDependentBranch(why=f", and is not assumed: {obstacle}").advising(
+        f"{form}make the check, or what is in its way, outside"
         " of the compiled function, or switch the check off (that of a distribution: validate_args=False)"
     )
 

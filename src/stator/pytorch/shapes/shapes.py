@@ -33,7 +33,7 @@ from stator.pytorch.shapes.contexts import (
 )
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.shapes.unbacked import is_decided, sizes_of, symbols_of
-from stator.pytorch.shapes.words import number_in_words
+from stator.pytorch.shapes.words import counts_elements, number_in_words
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.value import Value
 
@@ -110,6 +110,10 @@ class Shapes:
     def in_words(self, number: Number, condition: bool) -> str:
         """What messages say of a symbolic number, or of a condition on one."""
         return number_in_words(self.recorder, number, condition)
+
+    def counts_elements(self, number: Number) -> bool:
+        """Whether a symbolic number, or a condition on one, is about how many elements a call gives."""
+        return counts_elements(self.recorder, number)
 
     # -- existing tensors and numbers ---------------------------------------------------------------------------
 

@@ -140,9 +140,10 @@ def decide(trace: Trace, value: Value) -> Host:
     try:
         return value.cls(value.number)
     except GuardOnDataDependentSymNode:
-        told = value.describe()
-        advice = _FOR_COUNTS if value.cls is bool and "how many elements" in told else ""
-        raise Unsupported(errors.DataDependentBranch(told).advising(advice)) from None
+        is_count = value.cls is bool and value.recorder.shapes.counts_elements(value.number)
+        raise Unsupported(
+            errors.DataDependentBranch(value.describe()).advising(_FOR_COUNTS if is_count else "")
+        ) from None
 
 
 #: what helps where it is counted what a mask selects

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import Number
 
-__all__ = ["number_in_words", "symbols_in_words"]
+__all__ = ["counts_elements", "number_in_words", "symbols_in_words"]
 
 #: how many items of one container are named, and how many numbers in all
 _MOST_ITEMS, _MOST_NAMED = 2, 4
@@ -42,6 +42,16 @@ def number_in_words(recorder: Recorder, number: Number, condition: bool) -> str:
     return shown if expression is not None and expression.is_symbol else f"a number computed of {shown}"
 
 
+def counts_elements(recorder: Recorder, number: Number) -> bool:
+    """Whether a number, or a condition, is about how many elements there are of what a call makes."""
+    symbols = set(map(str, symbols_of(number)))
+    return any(
+        str(symbol) in symbols and _is_size(path)
+        for operation in recorder.nodes.operations.values()
+        for symbol, path in (operation.bindings or {}).items()
+    )
+
+
 def symbols_in_words(recorder: Recorder, text: str) -> str:
     """What torch says of symbols, in words that the program has."""
     if not (recorder.shapes.begun and _SYMBOL.search(text)):
@@ -52,9 +62,13 @@ def symbols_in_words(recorder: Recorder, text: str) -> str:
 
 def _made_by(function: str, path: Iterable[object]) -> str:
     """What a call makes that nobody knows before: a number, or a tensor of so many elements."""
-    if not any(getattr(step, "name", "") == "size" for step in path):
+    if not _is_size(path):
         return f"a number from {function}"
     return "how many elements a mask selects" if function == _INDEXING else f"how many elements {function} gives"
+
+
+def _is_size(path: Iterable[object]) -> bool:
+    return any(getattr(step, "name", "") == "size" for step in path)
 
 
 def _given(recorder: Recorder) -> dict[str, str]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator.interp.branches import BRANCH_HOOKS
-from stator.pytorch.graph.irrevocable import costly, irrevocable, irrevocable_afterwards
+from stator.pytorch.graph.irrevocable import Obstacle, costly, irrevocable, irrevocable_afterwards
 from stator.pytorch.rare_sides import leads_to_raise, returned_early, warns
 from stator.pytorch.reliance import Reliance, Reliances, is_doubted
 from stator.pytorch.shapes.assertions import Assertions, condition_of, not_assumed
@@ -62,9 +62,9 @@ class Checks:
 
     def confirm(self) -> None:
         """The trace is over: make sure that its graph can be thrown away after the event."""
-        obstacle = _obstacle(self.trace.recorder) if self.assumed else ""
-        if obstacle:
-            raise Restart(self.step, not_assumed(self.trace.recorder, obstacle))
+        obstacle = _obstacle(self.trace.recorder) if self.assumed else None
+        if obstacle is not None:
+            raise Restart(self.step, not_assumed(obstacle))
 
     def expressions(self, writer: Writer) -> list[str]:
         """What must be true when the graph has run, as expressions of the generated program."""
@@ -75,8 +75,8 @@ class Checks:
         return texts
 
 
-def _obstacle(recorder: Recorder) -> str:
-    """Why the graph so far could not be thrown away after it has run; "" if it could be."""
+def _obstacle(recorder: Recorder) -> Obstacle | None:
+    """Why the graph so far could not be thrown away after it has run."""
     return irrevocable_afterwards(recorder) or costly(recorder)
 
 
@@ -126,12 +126,12 @@ def _assumed(trace: Trace, value: Value, truth: bool, mostly: str | None = None)
 def _refusal(trace: Trace, value: Value, mostly: str | None = None) -> Break | None:
     """Why a truth value could not be taken for granted, where that can be said in the program's terms."""
     if mostly is not None and is_doubted(trace, mostly):
-        return not_assumed(trace.recorder, "it has gone the other way too often")
+        return not_assumed(Obstacle("it has gone the other way too often"))
     if isinstance(value, TensorValue):
         obstacle = _obstacle(trace.recorder)
     else:
-        obstacle = irrevocable(trace.recorder) if isinstance(value, SymValue) else ""
-    return not_assumed(trace.recorder, obstacle) if obstacle else None
+        obstacle = irrevocable(trace.recorder) if isinstance(value, SymValue) else None
+    return None if obstacle is None else not_assumed(obstacle)
 
 
 def install() -> None:

@@ -271,14 +271,30 @@ class Search:
 
 def _call_text(function: Any, args: Any) -> str:
     """A call as the program might write it."""
-    sign = _SIGNS.get(f"__{getattr(function, '__name__', '').strip('_')}__")
-    if sign is not None and len(args) == 2:
-        left, right = (_enclosed(repr(arg)) if sign not in _COMPARING else repr(arg) for arg in args)
-        return f"{left} {sign} {right}"
-    name, shown = describe_callable(function), list(map(repr, args))
+    name, shown = getattr(function, "__name__", "").strip("_"), list(map(repr, args))
+    if len(args) == 2:
+        left, right = shown
+        if name == "getitem":
+            return f"{_enclosed(left)}[{_index_text(args[1])}]"
+        if f"__{name.removeprefix('r')}__" in _SIGNS and name.startswith("r"):  # `1 - x` calls a method of x
+            name, left, right = name[1:], right, left
+        sign = _SIGNS.get(f"__{name}__")
+        if sign in _COMPARING:
+            return f"{left} {sign} {right}"
+        if sign is not None:
+            return f"{_enclosed(left)} {sign} {_enclosed(right)}"
+    name = describe_callable(function)
     if name.startswith("Tensor.") and shown:
         name = f"{_enclosed(shown.pop(0))}.{name.removeprefix('Tensor.')}"
     return f"{name}({', '.join(shown)})"
+
+
+def _index_text(index: Any) -> str:
+    """What stands between the brackets: `1:, 0`."""
+    if type(index) is slice:
+        parts = [index.start, index.stop, *([] if index.step is None else [index.step])]
+        return ":".join("" if part is None else repr(part) for part in parts)
+    return ", ".join(map(_index_text, index)) if type(index) is tuple and len(index) > 1 else repr(index)
 
 
 def _enclosed(text: str) -> str:
