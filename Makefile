@@ -90,7 +90,7 @@ test: lint $(CORE_VERSIONS:%=.venv-%/.core) ## everything: lint, the whole suite
 
 .PHONY: whole
 whole: $(VENV)/.core $(VENV)/.checks ## the whole suite on the main environment, with torch
-	@$(STEP) whole "the whole suite, with torch, on Python $(MAIN)" $(PY) -m pytest -q $(PYTEST_ARGS)
+	@STATOR_INDUCTOR=all $(STEP) whole "the whole suite, with torch, on Python $(MAIN)" $(PY) -m pytest -q $(PYTEST_ARGS)
 
 .PHONY: pytorch
 pytorch: pytorch-a-g pytorch-h-z ## parts of the whole suite: the tests of the PyTorch layer
@@ -125,7 +125,7 @@ core-%: .venv-%/.core
 matrix: $(addprefix matrix-,$(VERSIONS)) ## the whole suite on each Python with one of the torches that are supported
 
 matrix-%: .venv-torch-%/.core .venv-torch-%/.checks
-	@$(STEP) matrix-$* "the whole suite, with torch $(call torch,$*), on Python $*" .venv-torch-$*/bin/python -m pytest -q $(PYTEST_ARGS)
+	@STATOR_INDUCTOR=all $(STEP) matrix-$* "the whole suite, with torch $(call torch,$*), on Python $*" .venv-torch-$*/bin/python -m pytest -q $(PYTEST_ARGS)
 
 # `make test` asks a sample of their questions.
 WHOLE_FAMILIES := tests/test_apptests.py tests/completeness tests/breaks tests/pytorch/test_module_completeness.py \
@@ -140,7 +140,7 @@ nightly: ## the whole suite on torch's nightly build, with the newest Python fou
 	@$(STEP) setup-nightly-torch ".venv-nightly: torch's nightly build" \
 	  .venv-nightly/bin/python $(PIP) -c build/constraints-nightly.txt --pre --extra-index-url $(NIGHTLY) $(TORCH_DEPS)
 	@$(STEP) --shown doctor-nightly "stator doctor" .venv-nightly/bin/python -m stator doctor
-	@$(STEP) nightly "the whole suite, with torch's nightly build" .venv-nightly/bin/python -m pytest -q $(PYTEST_ARGS)
+	@STATOR_INDUCTOR=all $(STEP) nightly "the whole suite, with torch's nightly build" .venv-nightly/bin/python -m pytest -q $(PYTEST_ARGS)
 
 .PHONY: fuzz
 fuzz: $(VENV)/.core $(VENV)/.checks ## random programs (FUZZ_ARGS="--count 500 --seed 1"), then the whole test families
