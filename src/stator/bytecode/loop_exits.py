@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .stack import successors
+from .stack import reached, successors
 
 if TYPE_CHECKING:
     from .decode import Decoded
@@ -27,24 +27,12 @@ def ends_loop(decoded: Decoded, branch: int, sides: tuple[int, int]) -> bool:
     around = max((loop for loop in loops if loop[0] <= branch <= loop[1]), default=None)
     if around is None:
         return False
-    goes_on = [_comes_by(decoded, side, around) for side in sides]
+    first, last = around
+    outside = {instr.index for instr in decoded.instrs if not first <= instr.index <= last}
+    goes_on = [first in reached(decoded, side, outside) for side in sides]
     return goes_on.count(True) == 1
 
 
 def _loops(decoded: Decoded) -> list[tuple[int, int]]:
     """First and last instruction of each: where something jumps back to, and the jump."""
     return [(to, instr.index) for instr in decoded.instrs for to, _ in successors(instr) if to <= instr.index]
-
-
-def _comes_by(decoded: Decoded, start: int, loop: tuple[int, int]) -> bool:
-    """Whether what begins at an instruction comes by the loop's beginning, without leaving the loop before."""
-    first, last = loop
-    seen, pending = set[int](), [start]
-    while pending:
-        index = pending.pop()
-        if index == first:
-            return True
-        if index not in seen and first <= index <= last:
-            seen.add(index)
-            pending += [to for to, _ in successors(decoded.instrs[index])]
-    return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from .canonical import CANONICAL, JUMPS
 from .decode import Decoded, Instr
@@ -31,6 +31,18 @@ def successors(instr: Instr) -> list[tuple[int, int]]:
         found.append((instr.arg, effect(instr, jump=True)))
     if instr.op not in _LAST:
         found.append((instr.index + 1, effect(instr)))
+    return found
+
+
+def reached(decoded: Decoded, start: int, without: Container[int] = ()) -> set[int]:
+    """Every instruction that may be executed from one on, no exception raised, but for some and what follows them."""
+    found: set[int] = set()
+    pending = [start]
+    while pending:
+        index = pending.pop()
+        if index not in found and index not in without:
+            found.add(index)
+            pending += [target for target, _ in successors(decoded.instrs[index])]
     return found
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from stator.bytecode import is_suspendable
 from stator.bytecode.decode import Instr
 from stator.bytecode.liveness import live_names
-from stator.bytecode.stack import successors
+from stator.bytecode.stack import reached
 from stator.interp.frame import Frame
 from stator.space.value import Value
 
@@ -111,29 +111,17 @@ class Sides:
 
 
 def _meeting(decoded: Decoded, branch: int, sides: tuple[int, int]) -> _Meeting | str:
-    reached = [_reached(decoded, index) for index in sides]
-    first = _first(decoded, sides, reached[0] & reached[1])
-    if any(branch in _reached(decoded, side, first) for side in sides):
+    found = [reached(decoded, index) for index in sides]
+    first = _first(decoded, sides, found[0] & found[1])
+    if any(branch in reached(decoded, side, () if first is None else (first,)) for side in sides):
         return "it is the condition of a loop, or leaves one"
     return _Meeting(decoded, first)
-
-
-def _reached(decoded: Decoded, start: int, without: int | None = None) -> set[int]:
-    """Every instruction that may be executed from one on, no exception raised, but for one and what follows it."""
-    found: set[int] = set()
-    pending = [start]
-    while pending:
-        index = pending.pop()
-        if index not in found and index != without:
-            found.add(index)
-            pending += [target for target, _ in successors(decoded.instrs[index])]
-    return found
 
 
 def _first(decoded: Decoded, sides: tuple[int, int], among: set[int]) -> int | None:
     """The first of these instructions, in the order of execution, that every way from both sides comes by."""
     for index in sorted(among):
-        before = set[int]().union(*(_reached(decoded, side, index) for side in sides))
+        before = set[int]().union(*(reached(decoded, side, (index,)) for side in sides))
         if not any(decoded.instrs[i].op == "RETURN_VALUE" for i in before):
             earlier = _first(decoded, sides, before & among)
             return index if earlier is None else earlier

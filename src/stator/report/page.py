@@ -237,7 +237,7 @@ def _line(place: str, text: str, marks: LineMarks, anchor: str) -> str:
     guards = marks.guards.get(place, [])
     link = ""
     if guards:
-        told = escape("; ".join([*guards[:_MOST_HINTED], *["…"][: len(guards) > _MOST_HINTED]]))
+        told = escape("; ".join(guards[:_MOST_HINTED]) + ("; …" if len(guards) > _MOST_HINTED else ""))
         link = f'<a href="#guards-{marks.guarded_by[place]}" title="{told}">⚷{len(guards)}</a>'
     number = place.rpartition(":")[2]
     return (

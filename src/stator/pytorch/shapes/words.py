@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import Operation
     from stator.pytorch.types import Number
 
 __all__ = ["counts_elements", "number_in_words", "symbols_in_words"]
@@ -45,11 +46,7 @@ def number_in_words(recorder: Recorder, number: Number, condition: bool) -> str:
 def counts_elements(recorder: Recorder, number: Number) -> bool:
     """Whether a number, or a condition, is about how many elements there are of what a call makes."""
     symbols = set(map(str, symbols_of(number)))
-    return any(
-        str(symbol) in symbols and _is_size(path)
-        for operation in recorder.nodes.operations.values()
-        for symbol, path in (operation.bindings or {}).items()
-    )
+    return any(symbol in symbols and _is_size(path) for symbol, _, path in _bound(recorder))
 
 
 def symbols_in_words(recorder: Recorder, text: str) -> str:
@@ -81,11 +78,14 @@ def _given(recorder: Recorder) -> dict[str, str]:
 
 def _made(recorder: Recorder) -> dict[str, str]:
     """Which call makes the number that a symbol stands for, by the symbol's name."""
-    return {
-        str(symbol): _made_by(describe_callable(operation.called), path)
-        for operation in recorder.nodes.operations.values()
-        for symbol, path in (operation.bindings or {}).items()
-    }
+    return {symbol: _made_by(describe_callable(operation.called), path) for symbol, operation, path in _bound(recorder)}
+
+
+def _bound(recorder: Recorder) -> Iterator[tuple[str, Operation, Iterable[object]]]:
+    """The symbols that calls make: name, call, and where in its result the number is."""
+    for operation in recorder.nodes.operations.values():
+        for symbol, path in (operation.bindings or {}).items():
+            yield str(symbol), operation, path
 
 
 def _together(names: Iterable[str]) -> Iterator[str]:

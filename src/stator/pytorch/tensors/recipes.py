@@ -276,9 +276,9 @@ def _call_text(function: Any, args: Any) -> str:
         left, right = shown
         if name == "getitem":
             return f"{_enclosed(left)}[{_index_text(args[1])}]"
-        if f"__{name.removeprefix('r')}__" in _SIGNS and name.startswith("r"):  # `1 - x` calls a method of x
-            name, left, right = name[1:], right, left
         sign = _SIGNS.get(f"__{name}__")
+        if sign is None and name.startswith("r"):  # `1 - x` calls a method of x
+            sign, left, right = _SIGNS.get(f"__{name[1:]}__"), right, left
         if sign in _COMPARING:
             return f"{left} {sign} {right}"
         if sign is not None:
