@@ -41,11 +41,15 @@ def model() -> Any:
     return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
 
 
-def train(make: Any, wrap: Any, steps: int = 4, decay: float = 1.0) -> Any:
-    """What a few steps leave behind; `wrap` compiles the step of the optimizer, whose rate decays."""
+def decaying(by: float) -> Any:
+    return lambda optimizer: optim.lr_scheduler.ExponentialLR(optimizer, by)
+
+
+def train(make: Any, wrap: Any, steps: int = 4, schedule: Any = decaying(1.0)) -> Any:
+    """What a few steps leave behind; `wrap` compiles the step of the optimizer, whose numbers follow a schedule."""
     net = model()
     optimizer = make(list(net.parameters()))
-    scheduler = optim.lr_scheduler.ExponentialLR(optimizer, decay)
+    scheduler = schedule(optimizer)
     step = wrap(optimizer.step)
     trail = []
     for i in range(steps):
@@ -73,9 +77,9 @@ SCHEDULED = ("sgd", "momentum", "foreach", "adam", "adam foreach", "adamw", "rms
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 @pytest.mark.parametrize("name", SCHEDULED)
 def test_a_rate_that_varies_is_a_symbol(name: str, backend: str) -> None:
-    expected = train(OPTIMIZERS[name], lambda step: step, 6, 0.9)
+    expected = train(OPTIMIZERS[name], lambda step: step, 6, decaying(0.9))
     stator.reset()
-    got = train(OPTIMIZERS[name], lambda step: stator.compile(step, backend=backend), 6, 0.9)
+    got = train(OPTIMIZERS[name], lambda step: stator.compile(step, backend=backend), 6, decaying(0.9))
     assert_same(got, expected, name, RTOL)
     assert stator.stats().breaks == () and stator.stats().graphs <= 3
 
@@ -147,11 +151,24 @@ def test_operators_that_write_lists_of_tensors(name: str, backend: str) -> None:
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 @pytest.mark.parametrize("name", ["adamw", "amsgrad", "adagrad", "momentum"])
 def test_a_rate_that_varies_is_a_tensor_to_operators_that_take_none(name: str, backend: str) -> None:
-    expected = train(FUSED[name], lambda step: step, 6, 0.9)
+    expected = train(FUSED[name], lambda step: step, 6, decaying(0.9))
     stator.reset()
-    got = train(FUSED[name], lambda step: stator.compile(step, backend=backend), 6, 0.9)
+    got = train(FUSED[name], lambda step: stator.compile(step, backend=backend), 6, decaying(0.9))
     assert_same(got, expected, name, RTOL)
     assert not any("lr" in record.reason for record in stator.stats().recompile_log)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("name", ["adamw", "amsgrad", "momentum"])
+def test_a_momentum_that_varies_is_a_tensor_to_operators_that_take_none(name: str, backend: str) -> None:
+    def schedule(optimizer: Any) -> Any:
+        return optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, total_steps=8)
+
+    expected = train(FUSED[name], lambda step: step, 8, schedule)
+    stator.reset()
+    got = train(FUSED[name], lambda step: stator.compile(step, backend=backend), 8, schedule)
+    assert_same(got, expected, name, 0.0 if backend == "eager" else RTOL)
+    assert stator.stats().graphs <= 3 and not stator.stats().breaks
 
 
 def test_operators_that_write_lists_of_tensors_with_inductor() -> None:

@@ -57,22 +57,22 @@ def _with_floats(
         if type(e).__name__ != "TensorifyScalarRestartAnalysis":
             raise
         recorder.shapes.need_floats()
-        if _reads_copies(gm):
+        if _reads_copies(gm, {value.node for value in inputs if recorder.shapes.is_offered(value)}):
             recorder.shapes.forget_elements()
     # It has noted that it must do without them.
     return _compiled(recorder, gm, inputs, backend)
 
 
-def _reads_copies(gm: torch.fx.GraphModule) -> bool:
-    """Let the graph read numbers from copies of its inputs; whether it reads any.
+def _reads_copies(gm: torch.fx.GraphModule, floats: set[torch.fx.Node]) -> bool:
+    """Let the graph read numbers from copies of its inputs, but for the tensors of floats; whether it reads any.
 
     AOTAutograd knows what is in a float64 input, by a symbol of its own, and has just found that it cannot make a
-    tensor of the symbol: it would make a constant of it, for which nobody has a guard.
+    tensor of the symbol: it would make a constant of it, for which nobody has a guard. Floats have our symbols.
     """
     reading = [
         node
         for node in gm.graph.find_nodes(op="call_method", target="item")
-        if node.all_input_nodes[0].op == "placeholder"
+        if node.all_input_nodes[0].op == "placeholder" and node.all_input_nodes[0] not in floats
     ]
     for node in reading:
         (read,) = node.all_input_nodes

@@ -98,7 +98,9 @@ def _multiplied(host: Host, otherwise: Handler) -> Handler:
 
 
 #: functions on lists of tensors that are given scalars
-_LISTS = tuple(f"{name}{end}" for name in ("add", "sub", "mul", "div", "addcdiv", "addcmul") for end in ("", "_"))
+_LISTS = tuple(
+    f"{name}{end}" for name in ("add", "sub", "mul", "div", "addcdiv", "addcmul", "lerp") for end in ("", "_")
+)
 
 
 def _one_by_one(name: str, otherwise: Handler) -> Handler:

@@ -14,6 +14,7 @@ from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.shapes.computed import made_again
 from stator.pytorch.shapes.whole import whole_number
 from stator.pytorch.tensors.lowering import Call, Operand, fill
+from stator.pytorch.tensors.opaque import make_opaque
 from stator.pytorch.tensors.scalars import is_integral, number_in
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.value import Unsupported
@@ -24,11 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAKERS",
+    "constant",
+    "held",
     "tensor_of_float",
     "tensor_of_floats",
     "tensor_of_symbols",
     "with_conditions",
     "with_numbers",
+    "with_operands",
     "with_tensors",
 ]
 
@@ -81,7 +85,7 @@ def tensor_of_float(space: Space, call: Call) -> Call | None:
     if len(call.args) > 1 or not call.kwargs.keys() <= {"dtype", "device"}:
         return None
     recorder = space.trace.recorder
-    return _converted(call, _held(recorder, value))
+    return _converted(call, held(recorder, value))
 
 
 def _converted(call: Call, box: TensorValue) -> Call:
@@ -107,7 +111,7 @@ def tensor_of_floats(space: Space, call: Call) -> Call | None:
     stacked.args = ([Operand(index) for index in range(len(items))],)
     for item in items:
         value = call.operands[item.index] if type(item) is Operand else None
-        box = _constant(recorder, item) if value is None else _held(recorder, value)
+        box = constant(recorder, item) if value is None else held(recorder, value)
         stacked.operands.append(box)
         stacked.metas.append(box.meta)
     made: Any = recorder.record(stacked)
@@ -125,7 +129,7 @@ def with_conditions(space: Space, call: Call) -> Call | None:
         return None
     if any(isinstance(operand, TensorValue) and operand.dtype is torch.bool for operand in call.operands):
         raise Unsupported(errors.DataDependentValue(describe_callable(_Base.item)))
-    return _with_operands(call, {index: whole_number(space, torch.sym_int, call.operands[index]) for index in found})
+    return with_operands(call, {index: whole_number(space, torch.sym_int, call.operands[index]) for index in found})
 
 
 def _is_later(operand: Any) -> bool:
@@ -134,19 +138,30 @@ def _is_later(operand: Any) -> bool:
 
 
 def with_tensors(space: Space, call: Call) -> Call | None:
-    """`torch._fused_adam_(…, lr=rate)` of a symbolic float as the operator's overload that takes a tensor there: no
-    operator takes symbols for what its schema calls a float. None where there is none such."""
-    floats = {index for index, operand in enumerate(call.operands) if operand.symbolic and operand.cls is float}
-    names = _tensors_or_floats(getattr(call.function, "__name__", "")) if floats else frozenset[str]()
-    places = [arg.index for name, arg in call.kwargs.items() if name in names and type(arg) is Operand]
-    chosen = [index for index in places if index in floats]
+    """`torch._fused_adam_(…, lr=rate, beta1=momentum)` of symbolic floats with tensors in their places: no operator
+    takes symbols for what its schema calls a float. The operator has an overload that takes a tensor there, or it only
+    writes and may stand behind one that does. None where there is none such."""
+    names = {name: arg.index for name, arg in call.kwargs.items() if _is_float(call, arg)}
+    if not names:
+        return None
+    overloaded = _tensors_or_floats(getattr(call.function, "__name__", ""))
+    again, chosen = with_operands(call, {}), {index for name, index in names.items() if name in overloaded}
+    others = tuple(name for name in names if name not in overloaded)
+    if others and make_opaque(again, others):
+        chosen.update(names.values())
     if not chosen:
         return None
     recorder, values = space.trace.recorder, call.operands
-    return _with_operands(call, {i: _held(recorder, values[i]) for i in chosen})
+    return with_operands(again, {index: held(recorder, values[index]) for index in chosen})
 
 
-def _with_operands(call: Call, others: dict[int, Any]) -> Call:
+def _is_float(call: Call, arg: Any) -> bool:
+    """Whether it is the place of a symbolic float."""
+    operand = call.operands[arg.index] if type(arg) is Operand else None
+    return operand is not None and bool(operand.symbolic) and operand.cls is float
+
+
+def with_operands(call: Call, others: dict[int, Any]) -> Call:
     """The call with others in the place of some operands."""
     again = Call(call.function, call.kind, call.target, call.swap)
     again.args, again.kwargs = call.args, call.kwargs
@@ -183,7 +198,7 @@ def _boxed(recorder: Recorder, value: Any) -> TensorValue | None:
     return None if number is None else recorder.shapes.box(number, hint_of(value.fake))
 
 
-def _held(recorder: Recorder, value: Any) -> Any:
+def held(recorder: Recorder, value: Any) -> Any:
     """A number that varies, in a tensor."""
     return _boxed(recorder, value) or _multiplied(recorder, value)
 
@@ -192,12 +207,12 @@ def _multiplied(recorder: Recorder, value: Any) -> Any:
     """One, as a tensor, times a number that the graph computes: AOTAutograd knows to do without the number there."""
     product = Call(torch.mul, "call_function", torch.mul)
     product.args = (Operand(0), Operand(1))
-    made = _constant(recorder, 1.0)
+    made = constant(recorder, 1.0)
     product.operands, product.metas = [made, value], [made.meta, value.meta]
     return recorder.record(product)
 
 
-def _constant(recorder: Recorder, number: float) -> Any:
+def constant(recorder: Recorder, number: float) -> Any:
     """A known number, in a tensor."""
     full = Call(torch.full, "call_function", torch.full)
     full.args, full.kwargs = ((), number), {"dtype": torch.float64, "device": "cpu"}

@@ -305,6 +305,11 @@ class Shapes:
                 if value.cls is float and not self._is_input(value):
                     internals.TensorifyState.specialize(str(symbol))
 
+    def is_offered(self, box: TracedTensor) -> bool:
+        """Whether it is the tensor of a float, of which AOTAutograd is to make one."""
+        value = self.boxed_in(box)
+        return value is not None and self._is_input(value)
+
     def need_floats(self) -> None:
         """AOTAutograd has found floats that it cannot make tensors of: trace again, with these as numbers for ever."""
         unfit = [

@@ -225,6 +225,8 @@ class State:
         self.used = True
         if function in _SWITCHED_BY:
             self.rely((_SWITCHED_BY[function],))
+        if function is torch.clear_autocast_cache:
+            return None  # what is in it was cast by operations that have run: the graph forgets it when it runs
         result = function(*args, **kwargs)
         if function is torch.autocast_increment_nesting:
             self.nesting += 1
@@ -264,9 +266,9 @@ class State:
 
     def restore(self) -> None:
         """Put the process's state back as it was at the start."""
-        if self.nesting > 0:
-            leave_autocast(autocast_nesting() - self.nesting)
-            self.nesting = 0
+        while self.nesting > 0:
+            torch.autocast_decrement_nesting()
+            self.nesting -= 1
         while self.nesting < 0:
             torch.autocast_increment_nesting()
             self.nesting += 1

@@ -19,6 +19,7 @@ from stator.pytorch.shapes.number_operands import (
     with_tensors,
 )
 from stator.pytorch.shapes.unbacked import are_decided
+from stator.pytorch.shapes.varying_scalars import filled_with_float, scalars_in_tensors
 from stator.pytorch.tensors.failures import eager_error
 from stator.pytorch.tensors.known import learn_sizes
 from stator.pytorch.tensors.latent import rely_on_all
@@ -51,6 +52,7 @@ def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]
         call = tensor_of_float(space, call) or tensor_of_floats(space, call) or tensor_of_symbols(call) or call
     if space.trace.recorder.shapes.begun:  # else there are no symbols
         call = with_tensors(space, call) or with_conditions(space, call) or call
+        call = scalars_in_tensors(space, call) or filled_with_float(space, call) or call
     try:
         return _recorded(space, call)
     except Unsupported as e:
