@@ -85,12 +85,20 @@ demo: $(VENV)/.core $(VENV)/.demo ## compile real models and print what came of 
 	@$(STEP) --shown demo "the demo" $(PY) examples/demo.py $(DEMO_ARGS)
 
 .PHONY: test
-test: lint $(CORE_VERSIONS:%=.venv-%/.core) ## everything: lint, the whole suite, the core on each other Python found
-	@printf '%s\n' $(SUITES) | STEP_LINES=1 xargs -P 2 -I{} $(MAKE) --no-print-directory {}
+test: $(VENV)/.core ## everything: lint, the whole suite, the core on each other Python found
+	@printf '%s\n' lint cores | STEP_LINES=1 xargs -P 2 -I{} $(MAKE) --no-print-directory {}
+	@printf '%s\n' $(SUITES) | STEP_LINES=1 STATOR_INDUCTOR=sample xargs -P 2 -I{} $(MAKE) --no-print-directory {}
+
+.PHONY: cores
+cores: $(CORE_VERSIONS:%=.venv-%/.core)
+
+.PHONY: inductor
+inductor: $(VENV)/.core $(VENV)/.checks ## all tests that Inductor compiles: of these `make test` has a sample
+	@$(STEP) inductor "what Inductor compiles, on Python $(MAIN)" $(PY) -m pytest -q -k inductor $(PYTEST_ARGS)
 
 .PHONY: whole
 whole: $(VENV)/.core $(VENV)/.checks ## the whole suite on the main environment, with torch
-	@STATOR_INDUCTOR=all $(STEP) whole "the whole suite, with torch, on Python $(MAIN)" $(PY) -m pytest -q $(PYTEST_ARGS)
+	@$(STEP) whole "the whole suite, with torch, on Python $(MAIN)" $(PY) -m pytest -q $(PYTEST_ARGS)
 
 .PHONY: pytorch
 pytorch: pytorch-a-g pytorch-h-z ## parts of the whole suite: the tests of the PyTorch layer
@@ -125,11 +133,12 @@ core-%: .venv-%/.core
 matrix: $(addprefix matrix-,$(VERSIONS)) ## the whole suite on each Python with one of the torches that are supported
 
 matrix-%: .venv-torch-%/.core .venv-torch-%/.checks
-	@STATOR_INDUCTOR=all $(STEP) matrix-$* "the whole suite, with torch $(call torch,$*), on Python $*" .venv-torch-$*/bin/python -m pytest -q $(PYTEST_ARGS)
+	@$(STEP) matrix-$* "the whole suite, with torch $(call torch,$*), on Python $*" .venv-torch-$*/bin/python -m pytest -q $(PYTEST_ARGS)
 
 # `make test` asks a sample of their questions.
 WHOLE_FAMILIES := tests/test_apptests.py tests/completeness tests/breaks tests/pytorch/test_module_completeness.py \
-  tests/pytorch/test_tensor_facts.py tests/pytorch/test_failure_everywhere.py tests/pytorch/test_arrays.py
+  tests/pytorch/test_tensor_facts.py tests/pytorch/test_failure_everywhere.py tests/pytorch/test_arrays.py \
+  tests/pytorch/higher_order/test_table.py
 
 # Its environment is made anew each time: a nightly build of torch is one day's.
 .PHONY: nightly
@@ -140,7 +149,7 @@ nightly: ## the whole suite on torch's nightly build, with the newest Python fou
 	@$(STEP) setup-nightly-torch ".venv-nightly: torch's nightly build" \
 	  .venv-nightly/bin/python $(PIP) -c build/constraints-nightly.txt --pre --extra-index-url $(NIGHTLY) $(TORCH_DEPS)
 	@$(STEP) --shown doctor-nightly "stator doctor" .venv-nightly/bin/python -m stator doctor
-	@STATOR_INDUCTOR=all $(STEP) nightly "the whole suite, with torch's nightly build" .venv-nightly/bin/python -m pytest -q $(PYTEST_ARGS)
+	@$(STEP) nightly "the whole suite, with torch's nightly build" .venv-nightly/bin/python -m pytest -q $(PYTEST_ARGS)
 
 .PHONY: fuzz
 fuzz: $(VENV)/.core $(VENV)/.checks ## random programs (FUZZ_ARGS="--count 500 --seed 1"), then the whole test families

@@ -3,13 +3,16 @@
 What needs torch is collected away where torch is missing: the folders tests/pytorch and tests/backends, files
 whose first line is `# needs: torch`, and tests marked `needs_torch`.
 
-Inductor compiles one case of each test; all of them with STATOR_INDUCTOR=all, as in `make whole` and `make matrix`.
+What Inductor compiles takes a third of all time. With STATOR_INDUCTOR=sample, as in `make test`, it compiles one case
+of each test of backends, and one test in every third of the other files; all in `make inductor` and `make whole`.
 """
 
 import contextlib
 import gc
+import logging
 import os
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,18 +37,28 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     away = [item for item in items if item.get_closest_marker("needs_torch")]
     if HAS_TORCH:
-        away = [] if os.environ.get("STATOR_INDUCTOR") == "all" else _compiled_again(items)
+        away = _left_out(items) if os.environ.get("STATOR_INDUCTOR") == "sample" else []
     if away:
         config.hook.pytest_deselected(items=away)
         left = set(away)
         items[:] = [item for item in items if item not in left]
 
 
-def _compiled_again(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Of the cases of each test that Inductor compiles all but the first: they take an eighth of all time."""
+def _left_out(items: list[pytest.Item]) -> list[pytest.Item]:
+    """What Inductor does not compile: chosen by the files' names, that other tests change nothing of it."""
     first: dict[str, pytest.Item] = {}
-    inductors = [item for item in items if "inductor" in item.name]
-    return [item for item in inductors if first.setdefault(item.nodeid.partition("[")[0], item) is not item]
+    left = []
+    for item in items:
+        path = item.nodeid.partition("::")[0]
+        of_backends = path.startswith("tests/backends/")
+        group = item.nodeid.partition("[")[0] if of_backends else path
+        if "inductor" in item.name and (first.setdefault(group, item) is not item or not (of_backends or _drawn(path))):
+            left.append(item)
+    return left
+
+
+def _drawn(path: str) -> bool:
+    return zlib.crc32(path.encode()) % 3 == 0
 
 
 def pytest_collection_finish() -> None:
@@ -71,6 +84,15 @@ def unwatched_collector() -> Iterator[None]:
     told, gc.callbacks[:] = gc.callbacks[:], []
     yield
     gc.callbacks[:] = told
+
+
+@pytest.fixture(autouse=True)
+def no_structured_trace() -> None:
+    """torch writes one of each compile to a logger that has handlers, a fifth of the time that compiling takes; pytest
+    gives some to each logger that does not propagate."""
+    trace = logging.getLogger("torch.__trace")
+    trace.propagate = True
+    trace.handlers[:] = [handler for handler in trace.handlers if not type(handler).__module__.startswith("_pytest")]
 
 
 @pytest.fixture(autouse=True)
