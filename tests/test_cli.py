@@ -1,6 +1,8 @@
 """The command line: what it prints, as text and as JSON, and its exit codes."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -77,3 +79,11 @@ def test_doctor_fails_without_the_core(capsys, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "stator._core", None)
     assert cli.main(["doctor"]) == 1
     assert "FAIL C++ core" in capsys.readouterr().out
+
+
+def test_nobody_reads_to_the_end():
+    command = [sys.executable, "-m", "stator", "codes", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Callable, Sequence
 
 from stator import __version__
 from stator.commands import census, codes, doctor, explain, ranks, run, slots, why
+
+#: as shells call a command that SIGPIPE ends
+_ENDED_BY_PIPE = 128 + 13
 
 COMMANDS = (
     doctor,
@@ -24,7 +29,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     options = _parser().parse_args(argv)
     run: Callable[[argparse.Namespace], int] = options.run
-    return run(options)
+    try:
+        status = run(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        if hasattr(options, "script"):  # it may be the script's own
+            raise
+        # `stator why SB0201 | head`: nobody reads the rest, which Python would try to write once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _ENDED_BY_PIPE
 
 
 def _parser() -> argparse.ArgumentParser:

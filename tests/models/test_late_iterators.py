@@ -120,3 +120,32 @@ def test_late_iterator(make, fresh):
     compiled = stator.compile(make, backend="eager", fullgraph=True)
     expected = repr(outcome(make, fresh(items)))
     assert repr(outcome(compiled, fresh(items))) == expected
+
+
+def grown(items: list[int]) -> tuple[list[int], list[int]]:
+    items.append(3)
+    seen = []
+    for item in items:
+        stator.graph_break()
+        if len(items) < 4:
+            items.append(item + 4)
+        seen.append(item)
+    return seen, items
+
+
+def grown_backwards(items: list[int]) -> tuple[list[int], list[int]]:
+    items.extend((3, 4))
+    backwards = reversed(items)
+    seen = [next(backwards)]
+    stator.graph_break()
+    seen.extend(backwards)
+    return seen, items
+
+
+@pytest.mark.parametrize("program", [grown, grown_backwards])
+def test_an_iterator_behind_what_a_list_had_before_the_trace(program) -> None:
+    # Its position is set when the list has its new items: one beyond the end is taken for the end.
+    compiled = stator.compile(program, backend="eager")
+    for items in ([], [1], [1, 2]):
+        assert compiled(list(items)) == program(list(items))
+    assert "SB0404" not in {record.code for record in stator.stats().breaks}, "no function is given up"

@@ -62,7 +62,10 @@ def number(x: torch.Tensor) -> Any:
     return x * 2 if (x > 1).sum().item() > 2 else x
 
 
-FOR_COUNTS = "count with the mask: `mask & (mask.cumsum(0) <= n)` selects n of them at most, mask.sum() is a tensor"
+FOR_COUNTS = (
+    "count with the mask: `mask & (mask.cumsum(0) <= n)` selects the first n of them, topk of what the mask leaves "
+)
+FOR_COUNTS += "(-inf elsewhere) the best, mask.sum() is a tensor"
 HINTS: dict[Callable[[torch.Tensor], Any], str] = {
     **dict.fromkeys((by_numbers, by_tensors, in_place, largest), FOR_ORDER),
     **dict.fromkeys((name, name_by_tensor, new_name, entry), FOR_ITEMS),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 import torch
 from torch.fx.experimental.dynamic_spec import (
@@ -167,3 +169,53 @@ def test_what_is_not_understood():
         stator.compile(scaled, dynamic=True, dynamic_shapes={})
     with pytest.raises(stator.errors.ConstraintViolationError, match="of dimension 2 of `x`, which has 2"):
         stator.compile(scaled, backend="eager", dynamic_shapes={"x": [None, None, "n"]})(torch.ones(2, 2), 1)
+
+
+class Batch(NamedTuple):
+    x: torch.Tensor
+    y: torch.Tensor
+
+
+class Engine:
+    def plain(self, batch, last, *, scale=1.0):
+        return (batch.x * batch.y[:, None] * scale)[last]
+
+    undecorated = plain
+    without_gradients = torch.no_grad()(plain)
+    in_inference_mode = torch.inference_mode()(plain)
+
+
+@pytest.mark.parametrize("of_fields", [["n", None], {0: "n"}])
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ["undecorated", "without_gradients", "in_inference_mode"])
+def test_parameters_of_a_decorated_function_and_fields_of_a_named_tuple(name, backend, of_fields):
+    if (name, backend) == ("in_inference_mode", "aot_eager"):
+        pytest.skip("the graph breaks where inference mode begins, and nothing is said of what is behind a break")
+    function = getattr(Engine(), name)
+    said = {"batch": {"x": of_fields, "y": ["n"]}, "last": ["r"]}
+    compiled, before = stator.compile(function, backend=backend, dynamic_shapes=said), stator.stats()
+    for n in (3, 5, 7, 4):
+        batch, last = Batch(torch.randn(n, 2), torch.randn(n)), torch.arange(n - 1)
+        assert torch.equal(compiled(batch, last), function(batch, last))
+    assert stator.stats().diff(before).graphs == 1
+    for n in (3, 5, 7):
+        batch, last = Batch(torch.randn(n, 2), torch.randn(n)), torch.arange(n - 1)
+        assert torch.equal(compiled(batch=batch, last=last, scale=2.0), function(batch, last, scale=2.0))
+    assert stator.stats().diff(before).graphs <= 3  # one for arguments by name
+
+
+def test_a_parameter_that_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match=r"scaled has no parameter 'X'; it has x, n$"):
+        stator.compile(scaled, backend="eager", dynamic_shapes={"X": ["n"]})
+    with pytest.raises(ValueError, match=r"Engine\.plain has no parameter 'x'; it has self, batch, last, scale$"):
+        stator.compile(Engine().without_gradients, backend="eager", dynamic_shapes={"x": ["n"]})
+    with pytest.raises(ValueError, match=r"Scale\.forward has no parameter 'y'"):
+        stator.compile(Scale(), backend="eager", dynamic_shapes={"y": ["n"]})
+
+
+def test_fields_are_called_by_their_names():
+    compiled = stator.compile(Engine().plain, backend="eager", dynamic=False)
+    for n in (3, 5):
+        compiled(Batch(torch.ones(n, 2), torch.ones(n)), torch.arange(2))
+    (record,) = stator.stats().recompile_log
+    assert "batch.x" in record.reason or "batch.y" in record.reason

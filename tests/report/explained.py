@@ -30,3 +30,25 @@ def total(values):
 
 def weighted(kind, values):
     return total(value * 2 for value in values) * {"a": 1, "b": 2}.get(kind, 3)
+
+
+def assigned(costs):
+    """Rows to columns, one by one, as ordinary Python does it."""
+    chosen = []
+    if costs.min() < 0:
+        costs = costs + 1
+    for row in costs:
+        best = 0
+        while best + 1 < len(row) and row[best + 1] < row[best]:
+            best += 1
+        if row[best] > 5:
+            continue
+        if row.sum() > 100:
+            break
+        chosen.append(best)
+    return chosen
+
+
+def tracked(costs):
+    scaled = costs * 2
+    return assigned(scaled), scaled.sum()

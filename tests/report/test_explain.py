@@ -157,6 +157,16 @@ def test_what_breaks_as_a_caller_was_compiled_too_often_is_told_behind_it():
     assert page(explanation).count("In what <code>weighted</code> calls") == 1
 
 
+def test_a_function_that_breaks_at_many_lines_is_told_first():
+    explanation = stator.explain(explained.tracked)(torch.tensor([[1.0, 0.5, 2.0], [4.0, 3.0, 2.0]]))
+    breaks = [site for site in explanation.breaks if site.user_stack[-1].function == "assigned"]
+    assert explanation.much_broken == {"assigned": (len(breaks), 4)}
+    said = f"assigned has {len(breaks)} breaks, at 4 of its lines: under stator.disable it runs as"
+    assert said in " ".join(str(explanation).split()) and "<code>assigned</code> has" in page(explanation)
+    own = stator.explain(explained.assigned)(torch.ones(2, 3))
+    assert len(own.breaks) > 4 and not own.much_broken, "who calls it is not to leave it out"
+
+
 def test_modules_and_methods_are_explained():
     linear = torch.nn.Linear(3, 2)
     explanation = stator.explain(linear)(torch.ones(1, 3))

@@ -166,7 +166,7 @@ def _may_be_filled(cls: type) -> bool:
 
 
 def _from_arguments(source: Source | None) -> bool:
-    while type(source) is ItemSource:
+    while isinstance(source, ItemSource):
         source = source.base
     return type(source) is LocalSource
 

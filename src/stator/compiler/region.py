@@ -98,7 +98,7 @@ class CompileRegion:
         self._first_calls: CompileRegion | None = None
         self._states = ByCode[dict[object, Any]]()
         #: codes that are left to Python, as calls of them have too many cases
-        self._over_limit = ByCode[bool]()
+        self._over_limit = ByCode["FrameSummary | None"]()
         #: with so many calls left to the thread, or fewer, they have been found to meet the recursion limit
         self._too_deep = ByCode[int]()
         self._compiled = ByCode[bool]()
@@ -177,10 +177,11 @@ class CompileRegion:
                 if not reason.hint:
                     reason = dataclasses.replace(reason, hint=remedy_for(entries[-1], function, args))
                 self._limit_reached(code, config, (name, limit), reason)
-                self._leave(left)
+                self._leave(left, messages.definition(code))
                 return False
-        if len(entries) >= _MOST_INSIDE and self.left_around() is not None:
-            self._leave(left)
+        around = self.left_around() if len(entries) >= _MOST_INSIDE else None
+        if around is not None:
+            self._leave(left, around)
             return False
         EVENTS.recompiled(reason)
         if varies and is_long_loop(entries[-1], reason.line) and self._is_news(code, reason.line):
@@ -238,17 +239,23 @@ class CompileRegion:
         EVENTS.broke(Broke(brk, messages.about(messages.definition(code))[0], tuple(told.stack)))
         messages.LOG.warning("%s", told)
 
-    def _leave(self, codes: Iterable[CodeType]) -> None:
-        """Leave frames to Python: what has changed for the outermost has changed for those that it goes on with."""
+    def _leave(self, codes: Iterable[CodeType], cause: FrameSummary | None) -> None:
+        """Leave frames to Python: what has changed for the outermost has changed for those that it goes on with.
+
+        The cause is the function that has reached the limit, if one has.
+        """
         for code in codes:
-            self._over_limit.keep(unvaried(code), True)
+            self._over_limit.keep(unvaried(code), cause)
 
     def left_around(self) -> FrameSummary | None:
         """The function that has reached the limit in which the frame is called: what varies there may be met here."""
         frame: FrameType | None = sys._getframe() if self._over_limit else None
-        while frame is not None and unvaried(frame.f_code) not in self._over_limit:
+        while frame is not None:
+            cause = self._over_limit.find(unvaried(frame.f_code))
+            if cause is not None:
+                return cause
             frame = frame.f_back
-        return None if frame is None else messages.definition(frame.f_code)
+        return None
 
     def runs_out(self, code: CodeType) -> None:
         """A trace of the code nests deeper than the program may here."""
@@ -297,7 +304,7 @@ class CompileRegion:
         """
         around: set[Entry] = self.state_of(called).setdefault("around", set())
         if computes_nothing and len(around) >= _MOST_AROUND:
-            self._leave([called])
+            self._leave([called], None)
             return None
         entry = self._left_to_python(code, guards, called)
         around.add(entry)

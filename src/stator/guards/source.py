@@ -25,6 +25,7 @@ __all__ = [
     "ConstSource",
     "DictItemSource",
     "DictKeySource",
+    "FieldSource",
     "FunctionSource",
     "GetAttrSource",
     "GlobalSource",
@@ -308,6 +309,22 @@ class ItemSource(_IndexedStep):
 
     def step(self, base: str) -> str:
         return f"{base}[{self.index}]"
+
+
+class FieldSource(ItemSource):
+    """``base[index]`` of a named tuple, which the program calls ``base.name``."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __new__(cls, base: Source, index: int, name: str) -> FieldSource:
+        return interned((cls, base, index, name), base=base, index=index, name=name)  # type: ignore[no-any-return]
+
+    def step(self, base: str) -> str:
+        return f"{base}.{self.name}"
+
+    def fields(self) -> tuple[object, ...]:
+        return self.base, self.index, self.name
 
 
 class DictItemSource(Source):

@@ -16,6 +16,8 @@ __all__ = ["BreakSite", "Explanation", "FrameRecord", "GraphRecord", "Offer", "O
 
 
 #: so often a function is compiled until it is told that no case has come again
+#: at so many lines a function breaks that ordinary Python runs it better
+_MANY_LINES = 4
 _TOO_OFTEN = 4
 
 
@@ -235,6 +237,20 @@ class Explanation:
     def breaks_within(self, caller: StackLine | None) -> tuple[BreakSite, ...]:
         """The breaks of what one of `left_callers` calls; with None those of everything else."""
         return tuple(site for site in self.breaks if site.within == caller)
+
+    @property
+    def much_broken(self) -> dict[str, tuple[int, int]]:
+        """Functions that others call and that break at many of their lines: how many breaks, and at how many lines."""
+        sites: dict[tuple[str, str], list[BreakSite]] = {}
+        called = set()
+        for site in self.breaks:
+            own = next((line for line in reversed(site.user_stack) if line.place == site.where), None)
+            if own is not None:
+                sites.setdefault((own.file, own.function), []).append(site)
+                if own is not site.user_stack[0]:
+                    called.add((own.file, own.function))
+        counts = {key: (len(found), len({site.where for site in found})) for key, found in sites.items()}
+        return {key[1]: count for key, count in counts.items() if key in called and count[1] >= _MANY_LINES}
 
     @property
     def break_reasons(self) -> tuple[BreakSite, ...]:

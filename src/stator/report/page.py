@@ -12,6 +12,7 @@ from stator.report.explanation import BreakSite, Explanation, FrameRecord, Graph
 from stator.report.guard_records import GuardRecords
 from stator.report.marks_of_lines import LineMarks, marks_of
 from stator.report.stats import RecompileRecord
+from stator.report.words import counted
 
 __all__ = ["page"]
 
@@ -130,7 +131,12 @@ def _bar(shares: list[tuple[str, float]]) -> str:
 def _breaks(explanation: Explanation, links: _Links) -> str:
     if not explanation.breaks:
         return '<p class="none">None: each frame is one graph.</p>'
-    return "\n".join(_breaks_within(caller, explanation, links) for caller in (None, *explanation.left_callers))
+    head = "".join(
+        f"<p><code>{escape(function)}</code> has {counted(count, 'break')}, at {places} of its lines: under "
+        "<code>stator.disable</code> it runs as ordinary Python, with one break where it is called.</p>"
+        for function, (count, places) in explanation.much_broken.items()
+    )
+    return head + "\n".join(_breaks_within(caller, explanation, links) for caller in (None, *explanation.left_callers))
 
 
 def _breaks_within(caller: StackLine | None, explanation: Explanation, links: _Links) -> str:

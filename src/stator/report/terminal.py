@@ -94,6 +94,8 @@ def _breaks(explanation: Explanation) -> Iterator[Line]:
     """First those of what was compiled as it should be, and behind them what others may have led to."""
     if explanation.breaks:
         yield from _headed("Graph breaks")
+    for function, (count, places) in explanation.much_broken.items():
+        yield from _wrapped(_BETTER_LEFT.format(function, counted(count, "break"), places))
     for sites in _by_line(explanation.breaks_within(None)):
         yield from _break(sites)
     for caller in explanation.left_callers:
@@ -168,6 +170,9 @@ def _for_one_call(frames: Sequence[FrameRecord]) -> Iterator[Line]:
 
 
 _WITHIN = "{} ({}) runs as ordinary Python, so what it calls is compiled by itself: mend SB0501 there, then look again"
+_BETTER_LEFT = (
+    "{} has {}, at {} of its lines: under stator.disable it runs as ordinary Python, with one break where it is called"
+)
 _QUOTED = re.compile(r"`[^`]+`")
 _KEEP_APART = "put what varies in each call in a function with stator.disable, or make it a tensor"
 _MAKE_ONCE = "compile one function, outside of the loop, and give it what differs as an argument"

@@ -153,7 +153,11 @@ class Sequence(ExtensibleValue):
         child = self.kind.__getitem__(self.host, index)
         if source.is_constant and self.kind is tuple:
             return self.space.wrap(child, ConstSource(child, f"{source.expr()}[{index}]"))
-        return self.space.wrap(child, ItemSource(source, index))
+        return self.space.wrap(child, self.item_source(source, index))
+
+    def item_source(self, source: Source, index: int) -> ItemSource:
+        """Where an item of it is, when it is there itself."""
+        return ItemSource(source, index)
 
     def item(self, index: int) -> Value | None:
         """The item at a position counted from the front, or None beyond the end."""
@@ -193,7 +197,7 @@ class Sequence(ExtensibleValue):
         items = self._items
         if items is None:
             return self.kind.__len__(self.host), []
-        return len(items), [(ItemSource(source, index), item) for index, item in enumerate(items)]
+        return len(items), [(self.item_source(source, index), item) for index, item in enumerate(items)]
 
     # -- the object itself ------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import weakref
 
 from stator import errors
 from stator.guards.raw import members
+from stator.guards.source import FieldSource, ItemSource, Source
 from stator.models.classes.instance import fill
 from stator.models.containers.part_hashes import hash_of_parts
 from stator.models.containers.sequence import Sequence, slice_of
@@ -135,7 +136,11 @@ class TupleValue(Sequence):
     def tp_getnewargs(self, space: Space) -> Value:
         return TupleValue([TupleValue(self.items)])
 
-    # -- structure sequences ----------------------------------------------------------------------------------------
+    # -- fields with names ------------------------------------------------------------------------------------------
+
+    def item_source(self, source: Source, index: int) -> ItemSource:
+        names = () if self.cls is tuple else _field_names(self.cls)
+        return FieldSource(source, index, names[index]) if index < len(names) else ItemSource(source, index)
 
     @classmethod
     def from_fresh(cls, space: Space, host: Host) -> TupleValue:
@@ -232,3 +237,9 @@ def _maker(cls: type) -> tuple[type | None, Host]:
 
 
 pure(tuple.__dict__["__class_getitem__"])
+
+
+def _field_names(cls: type) -> tuple[str, ...]:
+    """The names that a class made by `namedtuple` has for its items: what messages call them."""
+    names = next((vars(base)["_fields"] for base in cls.__mro__ if "_fields" in vars(base)), ())
+    return names if type(names) is tuple and all(type(name) is str for name in names) else ()

@@ -433,12 +433,12 @@ class PositionIterator(IteratorValue):
     def rebuilt(self, writer: Writer) -> str:
         if self.target is None:
             return advanced(writer, self.exhausted(writer), 1)
-        if getattr(self.target, "changed", False) and self.index + (self.step < 0) > len(self.target.host):
-            # The position is set before the real list gets its new items.
-            raise Unsupported(errors.NotReconstructible("an iterator beyond the end of a list that is still to grow"))
         name = writer.assign("iterator", self.begun(writer, writer.expr(self.target)))
         if self.index or self.step < 0:
-            writer.line(f"{writer.const(native(self.cls))}.__setstate__({name}, {self.index})")
+            # A position beyond the end is taken for the end: it is set when the real list has its new items.
+            grows = getattr(self.target, "changed", False) and self.index + (self.step < 0) > len(self.target.host)
+            lines = writer.late if grows else writer.lines
+            lines.append(f"{writer.const(native(self.cls))}.__setstate__({name}, {self.index})")
         return name
 
     def begun(self, writer: Writer, target: str) -> str:

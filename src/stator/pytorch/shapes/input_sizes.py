@@ -8,7 +8,9 @@ several places is one number.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -17,6 +19,7 @@ from stator import errors
 from stator.guards.source import (
     AttrSource,
     DictItemSource,
+    FieldSource,
     GetAttrSource,
     InstanceDictSource,
     ItemSource,
@@ -83,18 +86,51 @@ def input_sizes(model: Any, given: object) -> InputSizes | None:
     """What has been said of the inputs of a function or module, by a keyword or by torch's decorator; None: nothing.
 
     Raises:
-        ValueError: both ways.
+        ValueError: both ways, or of a parameter that the function does not have.
         TypeError: it is no dict, nor what torch has for it.
     """
     if isinstance(given, InputSizes):
         return given  # by another compile() call, which has read both
-    attached = getattr(getattr(model, "forward", model), "_dynamic_spec", None)
+    function = getattr(model, "forward", model)
+    attached = getattr(function, "_dynamic_spec", None)
     if attached is not None and given is not None:
         text = (
             "Both `@dynamic_spec(...)` is attached to the function/forward AND a `dynamic_shapes=` argument was passed."
         )
         raise ValueError(f"{text} Provide only one.")
-    return _read(attached if given is None else given)
+    sizes = _read(attached if given is None else given)
+    function = getattr(function, "__func__", function)
+    if sizes is not None and isinstance(function, FunctionType):
+        sizes.parameters = _as_passed(function, sizes.parameters)
+    return sizes
+
+
+def _as_passed(function: FunctionType, said: dict[str, Any]) -> dict[str, Any]:
+    """What is said of parameters, where the function has them: those of one under `@torch.no_grad()` are what its
+    decorator takes as `*args` and `**kwargs`."""
+    unknown = [name for name in said if name not in _names(function) and name not in ("*args", "**kwargs")]
+    if not unknown:
+        return said
+    wrapped, own = inspect.unwrap(function), function.__code__
+    names = _names(wrapped) if isinstance(wrapped, FunctionType) else []
+    by_place = dict(enumerate(names[: wrapped.__code__.co_argcount], -own.co_argcount)) if names else {}
+    takes_rest, takes_more = bool(own.co_flags & inspect.CO_VARARGS), bool(own.co_flags & inspect.CO_VARKEYWORDS)
+    if not takes_more or (names and not set(names).issuperset(unknown)):
+        missing = next(name for name in unknown if name not in names)
+        has = ", ".join(names or _names(function)) or "none"
+        raise ValueError(f"dynamic_shapes: {wrapped.__qualname__} has no parameter {missing!r}; it has {has}")
+    kept = {name: entry for name, entry in said.items() if name not in unknown}
+    places = {place: said[name] for place, name in by_place.items() if name in unknown and place >= 0}
+    if takes_rest and places:
+        kept["*args"] = {**places, **kept.get("*args", {})}
+    kept["**kwargs"] = {**{name: said[name] for name in unknown}, **kept.get("**kwargs", {})}
+    return kept
+
+
+def _names(function: FunctionType) -> list[str]:
+    """The names of a function's parameters, those first that are passed by position."""
+    code = function.__code__
+    return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
 def _read(given: Any) -> InputSizes | None:
@@ -168,6 +204,8 @@ def _find(trace: Trace, parameters: dict[str, Any], source: Source) -> Any:
     held = None if base is None else _find(trace, parameters, base)
     if not isinstance(held, dict):
         return None
+    if isinstance(source, FieldSource) and source.name in held:
+        return held[source.name]
     if isinstance(source, ItemSource | SizeSource):
         return held.get(source.index)
     if isinstance(source, DictItemSource):

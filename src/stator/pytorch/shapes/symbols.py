@@ -147,7 +147,10 @@ def decide(trace: Trace, value: Value) -> Host:
 
 
 #: what helps where it is counted what a mask selects
-_FOR_COUNTS = "count with the mask: `mask & (mask.cumsum(0) <= n)` selects n of them at most, mask.sum() is a tensor"
+_FOR_COUNTS = (
+    "count with the mask: `mask & (mask.cumsum(0) <= n)` selects the first n of them, topk of what the mask leaves "
+    "(-inf elsewhere) the best, mask.sum() is a tensor"
+)
 
 
 def specialise(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value | None:

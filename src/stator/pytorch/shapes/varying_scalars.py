@@ -1,6 +1,6 @@
 """Floats that vary where an operator takes a number or a tensor: as tensors, for AOTAutograd's backends.
 
-    x.clamp(max=limit); mask.where(x, floor); momentum ** steps; average.lerp_(new, weight); torch.full((n,), t)
+    momentum ** steps; 1.0 - x; average.lerp_(new, weight); x.masked_fill(mask, floor); torch.full((n,), t)
 
 torch's kernels for fake tensors make a known number of what they are given as a Scalar: the graph would be one for this
 value alone. The overload for tensors computes the same of a tensor of the others' type, which is what kernels make of a
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.pytorch import internals
+from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.shapes.number_operands import constant, held, with_operands
 from stator.pytorch.tensors.lowering import Call, Operand, fill
 from stator.pytorch.tensors.scalars import is_integral
@@ -30,12 +31,15 @@ _Base: Any = internals.TensorBase
 _EITHER = frozenset(
     (
         *("clamp", "clamp_max", "clamp_min", "clip", "copysign", "fill", "floor_divide", "floordiv", "fmod"),
-        *("index_fill", "ipow", "lerp", "masked_fill", "mod", "pow", "remainder", "rfloordiv", "rmod", "rpow", "rsub"),
-        *("setitem", "where", "xlogy"),
+        *("index_fill", "lerp", "masked_fill", "mod", "pow", "remainder", "rfloordiv", "rmod", "rpow", "rsub"),
+        *("setitem", "where"),
     )
 )
-#: those that take tensors only if they are given no numbers beside them
-_ALL = frozenset({"clamp", "clip"})
+#: those whose second operand may not be a tensor in a number's place: kernels compute some powers otherwise
+_OF_FIRST = frozenset({"pow"})
+_BOUNDS = frozenset({"clamp", "clamp_max", "clamp_min", "clip"})
+#: those that have other gradients with tensors: of elements that are equal to a bound, of powers of tiny numbers
+_WITHOUT_GRADIENTS = _BOUNDS | {"pow", "rpow"}
 #: functions that make a tensor of one number
 _FILLED = frozenset({"full", "full_like", "new_full"})
 #: data types in which kernels compute as they are
@@ -48,10 +52,14 @@ def scalars_in_tensors(space: Space, call: Call) -> Call | None:
     if name not in _EITHER or recorder.keeps_order:
         return None
     floats, like = _floats(call), _like(call)
-    if not floats or like is None:
+    if not floats or like is None or (name in _OF_FIRST and floats != [0]):
+        return None
+    if name in _WITHOUT_GRADIENTS and like.requires_grad and torch.is_grad_enabled():
+        return None
+    if not all(_fits(call.operands[index], like.dtype) for index in floats):
         return None
     again = with_operands(call, {i: _alike(recorder, held(recorder, call.operands[i]), like) for i in floats})
-    if name in _ALL:
+    if name in _BOUNDS:  # no overload takes a number and a tensor
         again.args = (call.args[0], *[_bound(recorder, again, item, like) for item in call.args[1:]])
         again.kwargs = {key: _bound(recorder, again, item, like) for key, item in call.kwargs.items()}
     return again
@@ -62,8 +70,11 @@ def filled_with_float(space: Space, call: Call) -> Call | None:
     recorder = space.trace.recorder
     if _name(call) not in _FILLED or recorder.keeps_order or not call.kwargs.keys() <= {"dtype", "device"}:
         return None
-    floats = _floats(call)
-    if len(floats) != 1:
+    floats, like = _floats(call), next((o for o in call.operands if isinstance(o, TensorValue)), None)
+    if len(floats) != 1 or (like is not None and like.meta is None):
+        return None
+    dtype = call.kwargs.get("dtype") or (torch.get_default_dtype() if like is None else like.dtype)
+    if not dtype.is_floating_point or not _fits(call.operands[floats[0]], dtype):
         return None
     known = Call(call.function, call.kind, call.target, call.swap)
     items = [0.0 if index in floats else Operand(index) for index in range(len(call.operands))]
@@ -84,6 +95,15 @@ def _name(call: Call) -> str:
 def _floats(call: Call) -> list[int]:
     """The operands that are symbolic floats."""
     return [index for index, operand in enumerate(call.operands) if operand.symbolic and operand.cls is float]
+
+
+def _fits(value: Any, dtype: torch.dtype) -> bool:
+    """Whether a float is one that the data type can hold, for which it becomes a guard: of others kernels raise errors,
+    where tensors of them hold infinity. Of a number that only the graph knows nobody can tell."""
+    most = torch.finfo(dtype).max
+    if hint_of(value.number) is None:
+        return False
+    return dtype is torch.float64 or bool((value.number <= most) & (value.number >= -most))
 
 
 def _like(call: Call) -> TensorValue | None:
