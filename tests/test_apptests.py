@@ -44,7 +44,7 @@ def run_with_a_break_everywhere(program: Program) -> None:
     if os.environ.get("STATOR_BREAKS") == "all":
         stator.testing.break_everywhere(program)
     else:
-        spread, runs = (5, 2) if HAS_TORCH else (4, 3)
+        spread, runs = (3, 2) if HAS_TORCH else (3, 3)
         stator.testing.break_everywhere(program, spread=spread, share=(sys.version_info.minor % runs, runs))
 
 

@@ -189,8 +189,6 @@ class Engine:
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ["undecorated", "without_gradients", "in_inference_mode"])
 def test_parameters_of_a_decorated_function_and_fields_of_a_named_tuple(name, backend, of_fields):
-    if (name, backend) == ("in_inference_mode", "aot_eager"):
-        pytest.skip("the graph breaks where inference mode begins, and nothing is said of what is behind a break")
     function = getattr(Engine(), name)
     said = {"batch": {"x": of_fields, "y": ["n"]}, "last": ["r"]}
     compiled, before = stator.compile(function, backend=backend, dynamic_shapes=said), stator.stats()

@@ -41,6 +41,7 @@ __all__ = [
     "TypeSource",
     "WeakrefSource",
     "asked",
+    "field_names",
 ]
 
 
@@ -325,6 +326,12 @@ class FieldSource(ItemSource):
 
     def fields(self) -> tuple[object, ...]:
         return self.base, self.index, self.name
+
+
+def field_names(cls: type) -> tuple[str, ...]:
+    """The names that a class made by `namedtuple` has for its items: what messages call them."""
+    names = next((vars(base)["_fields"] for base in cls.__mro__ if "_fields" in vars(base)), ())
+    return names if type(names) is tuple and all(type(name) is str for name in names) else ()
 
 
 class DictItemSource(Source):

@@ -10,7 +10,7 @@ import weakref
 
 from stator import errors
 from stator.guards.raw import members
-from stator.guards.source import FieldSource, ItemSource, Source
+from stator.guards.source import FieldSource, ItemSource, Source, field_names
 from stator.models.classes.instance import fill
 from stator.models.containers.part_hashes import hash_of_parts
 from stator.models.containers.sequence import Sequence, slice_of
@@ -139,7 +139,7 @@ class TupleValue(Sequence):
     # -- fields with names ------------------------------------------------------------------------------------------
 
     def item_source(self, source: Source, index: int) -> ItemSource:
-        names = () if self.cls is tuple else _field_names(self.cls)
+        names = () if self.cls is tuple else field_names(self.cls)
         return FieldSource(source, index, names[index]) if index < len(names) else ItemSource(source, index)
 
     @classmethod
@@ -237,9 +237,3 @@ def _maker(cls: type) -> tuple[type | None, Host]:
 
 
 pure(tuple.__dict__["__class_getitem__"])
-
-
-def _field_names(cls: type) -> tuple[str, ...]:
-    """The names that a class made by `namedtuple` has for its items: what messages call them."""
-    names = next((vars(base)["_fields"] for base in cls.__mro__ if "_fields" in vars(base)), ())
-    return names if type(names) is tuple and all(type(name) is str for name in names) else ()

@@ -13,7 +13,7 @@ from stator.guards.guard import TypeIs
 from stator.guards.source import DictItemSource, GetAttrSource, ItemSource, LocalSource, Source
 from stator.pytorch import internals
 from stator.pytorch.shapes import marks
-from stator.pytorch.shapes.input_sizes import said_of, varies, varying_sizes
+from stator.pytorch.shapes.input_sizes import said_of, sizes_now, varies, varying_sizes
 from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
 from stator.pytorch.tensors.classes import inner_tensors, is_wrapper, may_have_symbols
 from stator.pytorch.traced import Dims
@@ -124,6 +124,7 @@ def _varying(trace: Trace, tensor: torch.Tensor, source: Source) -> tuple[set[in
 
 def note_sizes(trace: Trace, sizes: set[int]) -> None:
     """Remember what the sizes that vary are in this call, for the code that meets them next."""
+    sizes = sizes | sizes_now(trace)
     if sizes:
         _last_sizes(trace).append(sizes)
 

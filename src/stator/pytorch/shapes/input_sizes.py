@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from stator import errors
+from stator.guards.raw import present_dict
 from stator.guards.source import (
     AttrSource,
     DictItemSource,
@@ -26,6 +27,7 @@ from stator.guards.source import (
     LocalSource,
     SizeSource,
     Source,
+    field_names,
 )
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of, is_symbol, number_of
@@ -34,7 +36,7 @@ from stator.pytorch.shapes.named_sources import parameter_of
 if TYPE_CHECKING:
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-    from stator.pytorch.types import Number
+    from stator.pytorch.types import Host, Number
     from stator.space.interfaces import Trace
 
 __all__ = [
@@ -43,10 +45,14 @@ __all__ = [
     "Variable",
     "input_sizes",
     "said_of",
+    "sizes_now",
     "variables",
     "varies",
     "varying_sizes",
 ]
+
+
+_TENSORS = (torch.Tensor, torch.nn.Parameter)
 
 
 class Variable(NamedTuple):
@@ -263,6 +269,38 @@ def varies(entry: Any, number: int, source: Source) -> bool:
     if (type(least) is int and number < least) or (type(most) is int and number > most):
         raise _violation(source, number, entry)
     return isinstance(entry, Variable | torch.SymInt)
+
+
+def sizes_now(trace: Trace) -> set[int]:
+    """What the sizes are in this call that are said to vary, read or not: they are met again behind a graph break,
+    where nothing is said of any. All that it decides is what is a symbol there."""
+    sizes, root = trace.dynamic, trace.root
+    if not isinstance(sizes, InputSizes) or root.code is not trace.compile_region.root:
+        return set()
+    found: set[int] = set()
+    for index, (name, host) in enumerate(zip(root.code.co_varnames, root.args, strict=False)):
+        found |= _varying_in(sizes.parameters.get(_starred(trace, LocalSource(index, name), name)), host)
+    return found
+
+
+def _varying_in(said: Any, host: Host) -> set[int]:
+    if not isinstance(said, dict):
+        return set()
+    if type(host) in _TENSORS:
+        varying = [dim for dim, entry in said.items() if isinstance(entry, Variable | torch.SymInt)]
+        return {host.size(dim) for dim in varying if dim in range(host.dim())}
+    parts = _parts(host)
+    return set[int]().union(*(_varying_in(entry, parts[key]) for key, entry in said.items() if key in parts))
+
+
+def _parts(host: Host) -> Mapping[Any, Host]:
+    """What is in an object, by place, key or name; nothing of the program's is called."""
+    if type(host) is dict:
+        return host
+    if isinstance(host, tuple | list):
+        items = list(tuple.__iter__(host) if isinstance(host, tuple) else list.__iter__(host))
+        return {**dict(enumerate(items)), **dict(zip(field_names(type(host)), items, strict=False))}
+    return present_dict(host) or {}
 
 
 def _violation(source: Source, number: Number, said: object) -> Exception:
