@@ -66,7 +66,7 @@ CORE_SOURCES := setup.py $(shell find src/stator/_core -name '*.cpp' -o -name '*
 MAIN := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 CORE_VERSIONS := $(or $(filter-out $(MAIN),$(VERSIONS)),$(VERSIONS))
 # Two of its parts run side by side, the longest first: none takes as long as half of all. Each has one thread to compute
-# with: where two wait for theirs on two cores, a quarter of all time is spent waiting.
+# with: threads of OpenMP that wait do so busily, which takes time from what else runs on the machine.
 PYTORCH_FOLDERS := tests/pytorch/higher_order tests/pytorch/distributed
 PYTORCH_FIRST := tests/pytorch/test_[a-g]*.py
 HOUSE := tests/test_door.py tests/test_project.py tests/test_step.py tests/test_docs.py

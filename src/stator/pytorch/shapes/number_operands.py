@@ -27,6 +27,7 @@ __all__ = [
     "MAKERS",
     "constant",
     "held",
+    "is_float",
     "tensor_of_float",
     "tensor_of_floats",
     "tensor_of_symbols",
@@ -80,7 +81,7 @@ def tensor_of_float(space: Space, call: Call) -> Call | None:
     """`torch.tensor(rate * 0.5)` of a symbolic float that existing numbers give, as a copy of a tensor that the graph
     is given: the function would make a constant of it."""
     value = call.operands[0]
-    if not value.symbolic or value.cls is not float or not _is_first(call, 0):
+    if not is_float(value) or not _is_first(call, 0):
         return None
     if len(call.args) > 1 or not call.kwargs.keys() <= {"dtype", "device"}:
         return None
@@ -103,8 +104,7 @@ def tensor_of_floats(space: Space, call: Call) -> Call | None:
     items = call.args[0] if len(call.args) == 1 else None
     if not isinstance(items, list | tuple) or not call.kwargs.keys() <= {"dtype", "device"}:
         return None
-    symbolic = [operand.symbolic and operand.cls is float for operand in call.operands]
-    if not all(symbolic) or not all(type(item) in (Operand, float) for item in items):
+    if not all(map(is_float, call.operands)) or not all(type(item) in (Operand, float) for item in items):
         return None
     recorder = space.trace.recorder
     stacked = Call(torch.stack, "call_function", torch.stack)
@@ -141,7 +141,8 @@ def with_tensors(space: Space, call: Call) -> Call | None:
     """`torch._fused_adam_(…, lr=rate, beta1=momentum)` of symbolic floats with tensors in their places: no operator
     takes symbols for what its schema calls a float. The operator has an overload that takes a tensor there, or it only
     writes and may stand behind one that does. None where there is none such."""
-    names = {name: arg.index for name, arg in call.kwargs.items() if _is_float(call, arg)}
+    places = {name: arg.index for name, arg in call.kwargs.items() if type(arg) is Operand}
+    names = {name: index for name, index in places.items() if is_float(call.operands[index])}
     if not names:
         return None
     overloaded = _tensors_or_floats(getattr(call.function, "__name__", ""))
@@ -155,10 +156,9 @@ def with_tensors(space: Space, call: Call) -> Call | None:
     return with_operands(again, {index: held(recorder, values[index]) for index in chosen})
 
 
-def _is_float(call: Call, arg: Any) -> bool:
-    """Whether it is the place of a symbolic float."""
-    operand = call.operands[arg.index] if type(arg) is Operand else None
-    return operand is not None and bool(operand.symbolic) and operand.cls is float
+def is_float(operand: Any) -> bool:
+    """Whether it is a symbolic float."""
+    return bool(operand.symbolic) and operand.cls is float
 
 
 def with_operands(call: Call, others: dict[int, Any]) -> Call:

@@ -15,7 +15,7 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of
-from stator.pytorch.shapes.number_operands import constant, held, with_operands
+from stator.pytorch.shapes.number_operands import constant, held, is_float, with_operands
 from stator.pytorch.tensors.lowering import Call, Operand, fill
 from stator.pytorch.tensors.scalars import is_integral
 from stator.pytorch.tensors.tensor import TensorValue
@@ -94,7 +94,7 @@ def _name(call: Call) -> str:
 
 def _floats(call: Call) -> list[int]:
     """The operands that are symbolic floats."""
-    return [index for index, operand in enumerate(call.operands) if operand.symbolic and operand.cls is float]
+    return [index for index, operand in enumerate(call.operands) if is_float(operand)]
 
 
 def _fits(value: Any, dtype: torch.dtype) -> bool:
