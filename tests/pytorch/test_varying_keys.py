@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
@@ -358,10 +359,45 @@ def stored_by_name(d, i, x):
     return d["last"]
 
 
+def stored_by_text(d, i, x):
+    d["last"] = i
+    d[f"n{i}"] = d[f"n{i}"] + x if f"n{i}" in d else x
+    d["steps"] = d.get("steps", 0) + 1
+    return d[f"n{i}"] * 2, d["last"]
+
+
+def stored_by_texts(d, i, x):
+    d[f"n{i}:{i + 1}"] = x
+    d[f"m{i}"] = d.pop(f"m{i}", x) + 1
+    d[i] = x
+    d["n"] = d["m"] = None
+    return d[f"n{i}:{i + 1}"], d[i]
+
+
+def stored_by_texts_that_may_be_equal(d, i, x):
+    d["n3"] = x
+    d[f"n{i}"] = x + 1
+    d[f"n{i}0"] = x + 2
+    d[f"n{i + 1}"] = x + 3
+    return d["n3"], d.get("n50"), d.get(f"n{i - 1}"), list(d)
+
+
+def stored_by_text_and_removed(d, i, x):
+    d[f"n{i}"] = x
+    d.setdefault(f"n{i}", x + 1)
+    del d[f"n{i}"]
+    d[f"{i:03}"] = x
+    return x + len(d)
+
+
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 @pytest.mark.parametrize(
     ("program", "graphs"),
     [
+        (stored_by_text, 5),
+        (stored_by_texts, None),
+        (stored_by_texts_that_may_be_equal, None),
+        (stored_by_text_and_removed, None),
         (stored, 5),
         (stored_twice, 3),
         (stored_beside_another, None),
@@ -382,6 +418,31 @@ def test_what_is_stored_under_a_number_that_varies(kind, program, graphs, backen
         assert str(want) == str(got), i
         assert str(list(plain.items())) == str(list(traced.items())), i
     assert graphs is None or stator.stats().graphs - before <= graphs
+
+
+def test_a_text_of_a_size_counts_in_one_graph_whatever_else_the_dict_is_given():
+    """`stats[f"pages{n}"]`: of the other keys there are more in each call."""
+
+    def counting(x, name):
+        stats["steps"] += 1
+        stats[f"pages{x.shape[0] // 4}"] += 1
+        stats[f"by {name}"] = stats.get(f"by {name}", 0) + x.shape[0]
+        return x * 2
+
+    stats: collections.Counter[str] = collections.Counter()
+    compiled = stator.compile(counting, backend="eager", fullgraph=True, recompile_limit=100)
+    expected: collections.Counter[str] = collections.Counter()
+    for step, rows in enumerate([12, 16, 16, 20, 20, 12, 24, 28, 24, 32, 32, 36, 36, 40, 44]):
+        name = "abcde"[step % 5]
+        assert torch.equal(compiled(torch.ones(rows), name), torch.full((rows,), 2.0))
+        expected.update({"steps": 1, f"pages{rows // 4}": 1, f"by {name}": rows})
+        stats[f"other{step}"] = expected[f"other{step}"] = step
+        assert list(stats.items()) == list(expected.items())
+        if step == 9:
+            before = stator.stats().graphs
+    assert stator.stats().graphs == before
+    reasons = "; ".join(record.reason for record in stator.stats().recompile_log)
+    assert "`stats` had no key `f'pages{x.size(0) // 4}'`, has one now" in reasons
 
 
 def test_what_is_added_to_a_set_may_vary_with_what_is_in_there() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from stator.space.host_types import Host, HostCallable
-from stator.space.value import Constant, Value
+from stator.space.identity.varying_keys import TextKey
+from stator.space.value import Constant, NotKnown, Value
 
 if TYPE_CHECKING:
     from stator.space.interfaces import Writer
@@ -55,6 +56,17 @@ class DeferredStr(Value):
             found += (function(*hosts), text)
         return "".join(found)
 
+    def text_key(self) -> TextKey | None:
+        said = [self.texts[0]]
+        parts: list[Host] = []
+        for (function, args), text in zip(self.pieces, self.texts[1:], strict=True):
+            now = [_now(arg) for arg in args]
+            if any(host is NotKnown for host in now):
+                return None
+            said += (function(*now), text)
+            parts += (function, *(arg.host if arg.constant and not arg.selects else arg for arg in args), text)
+        return TextKey(self, "".join(said), self.texts[0], self.texts[-1], tuple(parts))
+
     def select(self, space: Space, container: Value, read: HostCallable) -> Value | None:
         if len(self.pieces) != 1:
             return None
@@ -73,10 +85,43 @@ class DeferredStr(Value):
         return writer.assign("text", shown[0] if len(shown) == 1 else f"''.join(({', '.join(shown)}))")
 
 
-@functools.lru_cache(1024)
-def _read_by_text(read: HostCallable, function: HostCallable, options: tuple[Host, ...], *around: str) -> HostCallable:
-    """What reads by the text of a number; one function for equal ones, as sources are interned by it."""
-    return lambda container, number: read(container, function(number, *options).join(around))
+def _now(arg: Value) -> Host:
+    """What a piece of text is made of, as it is in this call; NotKnown where only the graph knows."""
+    if arg.constant and not arg.selects:
+        return arg.host
+    key = arg.text_key()
+    if key is not None:
+        return key.now
+    number = arg.number_now()
+    return NotKnown if number is None else number
+
+
+class ReadByText:
+    """What reads by a text that `function` makes of a number: `self.heads[f"task{index}"]`."""
+
+    def __init__(
+        self, read: HostCallable, function: HostCallable, options: tuple[Host, ...], before: str, after: str
+    ) -> None:
+        self._read, self._function, self._options = read, function, options
+        self._around = before, after
+
+    def __call__(self, container: Host, number: Host) -> Host:
+        return self._read(container, self._function(number, *self._options).join(self._around))
+
+    def written(self, number: str) -> str:
+        """The text as a program writes it, given how it writes the number; a template of a source's, as that is."""
+        told = f"{{{_MARK}:{self._options[0]}}}" if any(self._options) else f"{{{_MARK}}}"
+        if self._function not in (str, format):
+            told = f"{{{self._function.__name__}({_MARK})}}"
+        return f"f{told.join(self._around)!r}".replace(_MARK, number)
+
+
+#: where the number is to stand in a text
+_MARK = "<number>"
+
+
+#: one function for equal ones, as sources are interned by it
+_read_by_text = functools.lru_cache(1024)(ReadByText)
 
 
 class DeferredNumber(Value):

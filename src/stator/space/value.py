@@ -108,6 +108,10 @@ class Value:
         """What a whole number that varies is in this call; None for anything else."""
         return None
 
+    def text_key(self) -> Any:
+        """The `TextKey` of a text that varies, where it is known what it is in this call; None for anything else."""
+        return None
+
     def number_source(self) -> Source | None:
         """Where such a number is found before the graph runs; None for what only the graph knows."""
         return None

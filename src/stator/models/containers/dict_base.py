@@ -12,7 +12,7 @@ from stator.models.classes.instance import held_attributes
 from stator.models.containers.dict_table import Table, key_error
 from stator.models.numbers.advice import FOR_ITEMS, advising
 from stator.space.host_types import Host
-from stator.space.identity.keys import SymbolKey
+from stator.space.identity.varying_keys import SymbolKey
 from stator.space.protocol import NONE
 from stator.space.space import Space
 from stator.space.value import NULL, ExtensibleValue, Value
@@ -61,11 +61,14 @@ class DictBase(ExtensibleValue):
 
     @staticmethod
     def hash_key(space: Space, key: Value) -> Host:
-        """The hash key of what a dict has or is asked for; a whole number that varies need not be known for it."""
+        """The hash key of what a dict has or is asked for; a whole number or a text that varies need not be known."""
         key = key.force()
         now = key.number_now()
         if now is not None:
             return SymbolKey(space, key, now)
+        text = key.text_key()
+        if text is not None:
+            return text
         with advising(FOR_ITEMS) if key.symbolic else nullcontext():
             return space.key_as(key, "dict key")
 
@@ -74,12 +77,16 @@ class DictBase(ExtensibleValue):
     def find(self, space: Space, key: Value) -> Value | None:
         """`dict.get` as a host function: None where the key is missing."""
         table, key = self.table, key.force()
-        if table.source is not None and not table.complete and not table.overlay:
+        if table.source is not None and not table.complete and self._may_select(space, key):
             selected = key.select(space, self, item_under)
             if selected is not None:
                 return None if selected is NULL else selected
         entry = table.locate(space, self.hash_key(space, key))
         return None if entry is None else entry.item
+
+    def _may_select(self, space: Space, key: Value) -> bool:
+        """Whether the key finds what it found before the trace: nothing has been written that it may be equal to."""
+        return not self.table.overlay or self.table.stands_apart(self.hash_key(space, key))
 
     def pairs(self, space: Space) -> list[tuple[Value, Value]]:
         """Keys and items, in order."""

@@ -20,19 +20,16 @@ from stator.guards.raw import ABSENT, dict_get, dict_keys, dict_values
 from stator.guards.source import CallSource, DictItemSource, DictKeySource, Source
 from stator.space.host_types import Host
 from stator.space.identity.keys import (
-    MOST_COMPARED,
     IdentityKey,
-    SymbolKey,
     grounded,
     is_lasting,
     is_plain,
     runs_methods,
-    settled,
     stored_key,
-    told_apart,
     written_hash,
 )
 from stator.space.identity.reachability import missing
+from stator.space.identity.varying_keys import MOST_COMPARED, SymbolKey, equality, settled, told_apart, varies
 from stator.space.space import Space
 from stator.space.value import Raised, Unsupported, Value
 
@@ -80,6 +77,7 @@ class Table:
         "_quiet",
         "_seen",
         "_text",
+        "_varying",
         "before",
         "cleared",
         "complete",
@@ -99,6 +97,8 @@ class Table:
         self.entries: dict[Host, Entry] = {}
         #: partial: what was assigned or deleted, by key, in the order in which new keys would appear
         self.overlay: dict[Host, Entry] = {}
+        #: partial: keys of the overlay that vary
+        self._varying: list[Host] = []
         #: partial: keys of the overlay that were deleted and assigned again, and so are last in order
         self.moved: set[Host] = set()
         #: the entries before the trace, once an existing dict is complete
@@ -124,7 +124,7 @@ class Table:
 
     def _grounded(self, space: Space, key: Host) -> Host:
         """The key as the keys of an existing dict are compared with it."""
-        if type(key) is SymbolKey or type(self._first_written()) is SymbolKey:
+        if varies(key) or self._varying_written(key):
             self.finish(space)
         elif self.host is not None and dict.__len__(self.host):
             key = grounded(space, key)
@@ -132,8 +132,9 @@ class Table:
 
     def locate(self, space: Space, key: Host) -> Entry | None:
         """The entry under a key (from `space.key`), or None."""
-        if self.overlay and self._waits_alone(key):
-            return next(iter(self.overlay.values()))
+        waiting = self._waiting(key)
+        if waiting is not None and waiting in self.overlay:
+            return self.overlay[waiting]
         key = self._grounded(space, key)
         if self.complete:
             return self.entries.get(key)
@@ -143,16 +144,25 @@ class Table:
                 return entry if entry.item is not None else None
         return self.original(space, key)
 
-    def _waits_alone(self, key: Host) -> bool:
-        """Whether the key is a number that varies, and nothing is written to an existing dict but under it."""
-        if type(key) is not SymbolKey or self.complete or not self._asks_quietly():
-            return False
-        first = self._first_written()
-        return not self.overlay or (type(first) is SymbolKey and first.value is key.value)
+    def _waiting(self, key: Host) -> Host | None:
+        """Where a number or a text that varies is written to an existing dict without being compared with its keys:
+        under the same one in the overlay, or by itself if it is none of those there; None where that is not known.
+        """
+        if not varies(key) or self.complete or len(self.overlay) > MOST_COMPARED or not self._asks_quietly():
+            return None
+        for other in self.overlay:
+            is_equal = equality(key, other)
+            if is_equal is not False:
+                return other if is_equal else None
+        return key
 
-    def _first_written(self) -> Host:
-        """The first key of the overlay, if any. A number that varies stands there alone: no other need be looked at."""
-        return next(iter(self.overlay), None)
+    def _varying_written(self, key: Host) -> bool:
+        """Whether the overlay has a number or a text that varies, and may be the key."""
+        return any(equality(key, other) is not False for other in self._varying)
+
+    def stands_apart(self, key: Host) -> bool:
+        """Whether the key is a number or a text that varies, and none of what has been written."""
+        return self._waiting(key) is key
 
     def _overlaid(self, space: Space, key: Host) -> Entry | None:
         if not self._direct(key):
@@ -195,7 +205,7 @@ class Table:
         assert self.host is not None
         gone: list[Host] = []
         for key, entry in self.overlay.items():
-            host_key = key.anchor if type(key) is IdentityKey else key.now if type(key) is SymbolKey else key
+            host_key = key.anchor if type(key) is IdentityKey else key.now if varies(key) else key
             kept = [] if entry.item is None else [entry.key, entry.item]
             gone += missing([host_key, dict_get(self.host, host_key)], kept)
         return [host for host in hosts if any(host is other for other in gone)]
@@ -240,13 +250,13 @@ class Table:
         self.before = self._read_all(space)
         self.entries = filled([(o.key, Entry(o.key_value, o.item)) for o in self.before], self._hashes(space))
         self.complete = True
-        for key, entry in self.overlay.items():
-            told_apart(space, key, self.entries)
-            if entry.item is None or key in self.moved:
+        for written, entry in self.overlay.items():
+            key = told_apart(space, written, self.entries)
+            if entry.item is None or written in self.moved:
                 self.entries.pop(key, None)
             if entry.item is not None:
                 self.entries.setdefault(key, entry).item = entry.item
-        self.overlay = {}
+        self.overlay, self._varying = {}, []
         return self.entries
 
     def as_of_set(self, space: Space) -> dict[Host, Entry]:
@@ -308,8 +318,9 @@ class Table:
 
     def put(self, space: Space, key: Host, key_value: Value, item: Value) -> None:
         """`d[key] = item`."""
-        if self._waits_alone(key):
-            self._put_overlay(next(iter(self.overlay), key), key_value, item)
+        waiting = self._waiting(key)
+        if waiting is not None:
+            self._put_overlay(waiting, key_value, item)
             return
         key = self._grounded(space, key)
         if self.source is not None and type(key) is str:
@@ -348,6 +359,8 @@ class Table:
         if old is not None:  # deleted: it comes back at the end
             del self.overlay[key]
             self.moved.add(key)
+        if varies(key):
+            self._varying.append(key)
         self.overlay[key] = Entry(key_value, item)
 
     def take(self, space: Space, key: Host) -> Entry | None:
@@ -376,7 +389,7 @@ class Table:
         self.cleared = self.host is not None
         self.complete = True
         self.entries = {}
-        self.overlay = {}
+        self.overlay, self._varying = {}, []
         self.before = []
         self.laid_out_anew()
 

@@ -12,6 +12,7 @@ from stator.guards.base import Change, Where, show
 from stator.guards.guard import Distinct, Equals
 from stator.guards.naming import PLAIN, Names, quoted
 from stator.guards.source import CallInputs, CallSource, LoadError
+from stator.space.deferred import ReadByText
 from stator.space.value import NULL, Value
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from stator.space.host_types import Host, HostCallable
     from stator.space.space import Space
 
-__all__ = ["select"]
+__all__ = ["key_text", "select"]
 
 
 _HELPS = "put what counts or collects in the dict in a function with stator.disable, or use a tensor"
@@ -91,6 +92,11 @@ def select(
         return NULL
     space.trace.guard(_AnItem(source))
     return space.wrap(read(container.host, key), source)
+
+
+def key_text(read: HostCallable, number: str) -> str:
+    """The key as a program writes it, given how it writes the number that `read` is given."""
+    return read.written(number) if isinstance(read, ReadByText) else number
 
 
 @functools.cache

@@ -14,7 +14,6 @@ from stator.guards.interned import Interned
 from stator.guards.source import CallSource, ItemSource, Source
 from stator.space.host_types import Host
 from stator.space.identity.keys import (
-    SymbolKey,
     grounded,
     hashes_alike,
     is_lasting,
@@ -22,10 +21,9 @@ from stator.space.identity.keys import (
     leaves,
     may_be_hashed,
     runs_methods,
-    settled,
     stored_key,
-    told_apart,
 )
+from stator.space.identity.varying_keys import SymbolKey, settled, told_apart
 from stator.space.space import Space
 from stator.space.value import Unsupported, Value
 

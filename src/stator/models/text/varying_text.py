@@ -13,6 +13,7 @@ from stator.guards.guard import Equals, Predicate, TypeIs
 from stator.guards.source import CallSource, DictKeySource, Source
 from stator.models.containers.selection import select
 from stator.space import facts
+from stator.space.identity.varying_keys import TextKey
 from stator.space.protocol import LITERAL_HOOKS
 from stator.space.value import Constant, Value
 
@@ -29,14 +30,16 @@ __all__ = ["VaryingText"]
 class VaryingText(Constant):
     """A str of which the guard is made when the text is looked at."""
 
-    __slots__ = ("_text", "space")
+    __slots__ = ("_around", "_text", "space")
 
     selects = True
     source: Source
 
-    def __init__(self, space: Space, text: str, source: Source) -> None:
+    def __init__(self, space: Space, text: str, source: Source, around: tuple[str, str] = ("", "")) -> None:
         self.space = space
         self._text = text
+        #: how it begins and ends in all calls
+        self._around = around
         self.cls = str
         self.source = source
 
@@ -52,6 +55,9 @@ class VaryingText(Constant):
             self.space.trace.guard(Predicate((self.source,), str.isascii, f"{self.source.expr()}.isascii()"))
         return self._text.isascii()
 
+    def text_key(self) -> TextKey:
+        return TextKey(self, self._text, *self._around, (self.source,))
+
     def select(self, space: Space, container: Value, read: HostCallable) -> Value | None:
         base = container.source
         if base is None:
@@ -60,8 +66,8 @@ class VaryingText(Constant):
 
     def within(self, before: str, after: str) -> Value:
         text = f"{before}{self._text}{after}"
-        around = f"{before}{{{{}}}}{after}"
-        return VaryingText(self.space, text, CallSource(_within(before, after), self.source, f"f{around!r}"))
+        source = CallSource(_within(before, after), self.source, f"f{f'{before}{{{{}}}}{after}'!r}")
+        return VaryingText(self.space, text, source, (before + self._around[0], self._around[1] + after))
 
     def reconstruct(self, writer: Writer) -> str:
         return writer.source(self.source)

@@ -19,7 +19,7 @@ import torch
 from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, Source
-from stator.models.containers.selection import select
+from stator.models.containers.selection import key_text, select
 from stator.models.numbers.draws import is_drawn
 from stator.models.numbers.ways import are_alike, may_assume
 from stator.pytorch.fake.metadata import DIVISIONS, expression_of, hint_of, is_symbol
@@ -188,8 +188,8 @@ def selected(space: Space, container: Value, key: Any, read: Function) -> Value 
     def place(function: Function) -> Source:
         formula = _Formula(space.trace.recorder)
         container, number = formula.name(base), formula.number(key)
-        told = f"{{}}[{formula.written(number, alone=True)}]"
-        return formula.source(f"{formula.function(function)}({container}, {number})", told)
+        told = key_text(read, formula.written(number, alone=True))
+        return formula.source(f"{formula.function(function)}({container}, {number})", f"{{}}[{told}]")
 
     try:
         return select(space, container, hint_of(key.number), read, place)

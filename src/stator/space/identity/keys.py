@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import types
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from stator import errors
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stator.space.space import Space
 
 
-_PLAIN = frozenset({str, int, float, complex, bool, bytes, type(None), type(...)})
+PLAIN = frozenset({str, int, float, complex, bool, bytes, type(None), type(...)})
 _LASTING = (type, types.BuiltinFunctionType, types.ModuleType, enum.Enum)
 
 
@@ -55,64 +55,11 @@ class IdKey:
         return isinstance(other, IdKey) and other.anchor is self.anchor
 
 
-class SymbolKey:
-    """Key of a whole number that varies: it hashes as the number does now, and being compared is assumed to stay so.
-
-    A host dict compares it only with keys of the same hash: `told_apart` compares it with the others.
-    """
-
-    __slots__ = ("now", "space", "value")
-
-    def __init__(self, space: Space, value: Value, now: int) -> None:
-        space.trace.extension(_Unlike).vary = True
-        self.space = space
-        self.value = value
-        self.now = now
-
-    def __hash__(self) -> int:
-        return hash(self.now)
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not SymbolKey and type(other) not in _NUMBERS:
-            return False
-        theirs = other.value if type(other) is SymbolKey else self.space.fresh(other)
-        return self.space.truth(self.space.compare("==", self.value, theirs))
-
-
-_NUMBERS = frozenset({int, bool, float, complex})
-#: types of keys of which it is known what they are to a number, and with how many of them one that varies is compared
-_COMPARED = frozenset({SymbolKey, IdentityKey, tuple, *_PLAIN})
-MOST_COMPARED = 16
-
-
-def told_apart(space: Space, key: Host, keys: Collection[Host]) -> Host:
-    """The key, once it is known which of the keys of a dict it is: each other number than now would be another one."""
-    kind = type(key)
-    if kind is str or not space.trace.extension(_Unlike).vary:
-        return key
-    if kind is SymbolKey and (len(keys) > MOST_COMPARED or any(type(k) not in _COMPARED for k in keys)):
-        return settled(space, key)
-    if kind is SymbolKey or kind in _NUMBERS:
-        for other in keys:
-            if (kind is SymbolKey or type(other) is SymbolKey) and key == other:
-                break
-    elif kind not in _COMPARED:
-        for other in keys:
-            settled(space, other)
-    return key
-
-
-def settled(space: Space, key: Host) -> Host:
-    """The key, that of a number which varies as the number it is now."""
-    return space.decide(key.value) if type(key) is SymbolKey else key
-
-
 class _Unlike:
-    """Of which types of `UNLIKE` there are keys, and whether some are numbers that vary."""
+    """Of which types of `UNLIKE` there are keys."""
 
     def __init__(self, trace: Trace) -> None:
         self.types: set[type] = set()
-        self.vary = False
 
 
 def note_unlike(space: Space, cls: type) -> None:
@@ -249,7 +196,7 @@ def runs_methods(key: Host) -> bool:
 def is_plain(host: Host) -> bool:
     """Whether a guard can compare the key by value."""
     kind = type(host)
-    if kind in _PLAIN:
+    if kind in PLAIN:
         return bool(host == host)  # a NaN is found by its identity
     return kind is tuple and all(is_plain(item) for item in host)
 
