@@ -316,9 +316,9 @@ def grown(x: torch.Tensor, layers: Any) -> Any:
 
 
 LOOPS: dict[Callable[..., Any], tuple[str, ...]] = {
-    in_modules: ("the loop had another item, and ends",),
-    counted: ("the loop had another item, and ends",),
-    listed: ("the loop had another item, and ends",),
+    in_modules: ("the loop went on, is at its end now",),
+    counted: ("the loop went on, is at its end now",),
+    listed: ("the loop went on, is at its end now",),
     indexed: ("`layers[i + 1]` was there, and is no more",),
     grown: ("no longer: len(results) <= 3 (`len(results)` is 4)",),
 }
@@ -366,7 +366,7 @@ def shifted(x: torch.Tensor) -> torch.Tensor:
     return x + 1
 
 
-EVERYWHERE = "compiling with dynamic=True makes one graph for all sizes, unless a line needs the number, or more varies"
+ALL_SIZES = "makes one graph for all sizes, unless a line needs the number, or more varies"
 
 
 def of_one_line(x: torch.Tensor) -> torch.Tensor:
@@ -401,19 +401,51 @@ def of_a_variable(x: torch.Tensor) -> torch.Tensor:
         (of_a_variable, "`y`"),
     ],
 )
-def test_what_only_the_rest_of_a_frame_is_given_cannot_be_marked(function: Callable[..., Any], name: str) -> None:
+def test_what_only_the_rest_of_a_frame_is_given_is_marked_where_it_is_made(
+    function: Callable[..., Any], name: str
+) -> None:
     compiled = stator.compile(function, backend="eager")
     compiled(torch.ones(4))
     compiled(torch.ones(5))
     *whole, record = stator.stats().recompile_log
-    marked = "stator.maybe_mark_dynamic(x, 0) before the first call"
-    assert {first.hint for first in whole} <= {EVERYWHERE.replace("compiling with dynamic=True", marked)}
-    assert (record.reason, record.hint) == (f"size 0 of {name} was 4, is 5", EVERYWHERE)
+    assert {first.hint for first in whole} <= {f"stator.maybe_mark_dynamic(x, 0) before the first call {ALL_SIZES}"}
+    mark = f"stator.maybe_mark_dynamic({'y' if name == '`y`' else 't'}, 0) where it is made"
+    assert record.reason == f"size 0 of {name} was 4, is 5"
+    assert record.hint == f"{mark}, or compiling with dynamic=True, {ALL_SIZES}"
     stator.reset()
     compiled = stator.compile(function, backend="eager", dynamic=True)
     for rows in (4, 5, 6):
         assert torch.equal(compiled(torch.ones(rows)), function(torch.ones(rows)))
     assert not stator.stats().recompile_log
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_a_mark_in_front_of_a_break_holds_beside_dynamic_shapes(backend: str) -> None:
+    """Which sizes there are behind the break nothing said of the arguments tells: `x[x > 0]`."""
+
+    def kept(x: torch.Tensor) -> torch.Tensor:
+        y = x[x > 0]
+        stator.maybe_mark_dynamic(y, 0)
+        torch._dynamo.graph_break()
+        return y * y.shape[0]
+
+    compiled = stator.compile(kept, backend=backend, dynamic_shapes={"x": ["rows"]})
+    for rows in (4, 5, 7):
+        x, same = (torch.arange(rows, dtype=torch.float32).requires_grad_() for _ in range(2))
+        result, expected = compiled(x), kept(same)
+        assert torch.equal(result, expected)
+        result.sum().backward()
+        expected.sum().backward()
+        assert x.grad is not None and torch.equal(x.grad, same.grad)  # type: ignore[arg-type]
+    assert not stator.stats().recompile_log and stator.stats().graphs == 2
+
+
+def test_an_item_of_a_list_in_the_making() -> None:
+    def all_shifted(items: list[torch.Tensor]) -> torch.Tensor:
+        return torch.stack([shifted(item) for item in items])
+
+    reasons = told_of(all_shifted, ([ONES] * 3,), ([torch.ones(5)] * 3,))
+    assert "size 0 of the 1st item of the list that the line makes was 3, is 5" in reasons, reasons
 
 
 def test_a_list_in_the_making_is_called_one() -> None:
@@ -568,7 +600,7 @@ def test_items_of_a_deque_and_of_an_iterator() -> None:
     assert told_of(keep, *((ONES, name) for name in "abab"))[-1] == "`recent[1]` was 'b', is 'a'"
     stator.reset()
     assert told_of(take, (ONES, iter(["a", "b"])), (ONES, iter(["a", "c"]))) == [
-        "the `[1]` of the items of `names` was 'b', is 'c'"
+        "the 2nd of the items of `names` was 'b', is 'c'"
     ]
 
 
@@ -623,7 +655,8 @@ def test_the_advice_on_sizes_names_what_has_changed_besides() -> None:
     assert reason().hint.endswith("or more varies")
     stator.reset()
     told_of(both, (torch.ones(3), torch.ones(4)), (torch.ones(5), torch.ones(7)))
-    assert reason().hint.endswith("or more varies; size 0 of `y` was 4, is 7 too")
+    assert reason().hint.endswith("or more varies")
+    assert reason().change == "size 0 of `x` was 3, is 5; also, size 0 of `y` was 4, is 7"
 
 
 def test_the_advice_on_branches_and_on_numbers_that_are_needed_themselves() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ from stator.report.collector import explaining
 from stator.report.explanation import BreakSite, Explanation, StackLine
 from stator.report.page import page
 from stator.report.stats import RecompileRecord
+from stator.report.words import merged
 from tests.report import explained
 
 LONG = list(range(40))
@@ -314,10 +316,28 @@ def test_guards_that_several_graphs_check_are_told_once_and_within_the_width():
     with explaining("guards") as collector:
         for number in ("a", "b"):
             compiled(torch.ones(2), len(number) if number == "a" else 2.5)
-    text = terminal.text(collector.explanation())
+    explanation = collector.explanation()
+    text = terminal.text(explanation)
     shown = [line for line in text[text.index("Guards: ") :].splitlines()[1:]]
     assert all(len(line) <= 80 for line in shown), shown
-    assert any("(2 graphs)" in line for line in shown) and any(" … " in line for line in shown)
+    assert any("(2 graphs)" in line for line in shown)
+    told = re.sub(r"\s+", " ", " ".join(shown))
+    dearest = sorted(explanation.out_guards, key=lambda guard: -guard.cost_ns)[:3]
+    assert dearest and all(re.sub(r"\s+", " ", guard.text) in told for guard in dearest)
+
+
+def test_what_helps_several_tensors_is_told_in_one_sentence():
+    def program(x, y):
+        return x.sum() * y.sum()
+
+    compiled = stator.compile(program, backend="eager")
+    with explaining("sizes") as collector:
+        for rows in ((2, 3), (5, 3), (5, 7)):
+            compiled(*map(torch.ones, rows))
+    text = " ".join(terminal.text(collector.explanation()).split())
+    marks = "stator.maybe_mark_dynamic(x, 0), stator.maybe_mark_dynamic(y, 0) before the first call makes one graph"
+    assert text.count("what helps: ") == 1 and f"what helps: {marks}" in text
+    assert merged(["a b", "", "a c", "a b", "x y z", "d c"]) == ["a b, c", "x y z", "d c"]
 
 
 def test_breaks_of_one_kind_at_one_line_are_told_together():

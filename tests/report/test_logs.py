@@ -129,6 +129,14 @@ def test_the_environment() -> None:
     assert all(logs.length(name) == 0 for name in ARTIFACTS)
 
 
+def test_what_is_off_again_is_not_asked_for() -> None:
+    """A long loop that is compiled for each number of rounds is told to who does not see the recompiles anyway."""
+    stator.set_logs(recompiles=True, trace=True)
+    stator.set_logs(trace=True)
+    levels = {name: logging.getLogger(f"stator.{name}").level for name in ("recompiles", "trace")}
+    assert levels == {"recompiles": logging.NOTSET, "trace": logging.INFO}
+
+
 def test_set_logs_replaces_what_was_set() -> None:
     stator.set_logs(graph_breaks=True)
     stator.set_logs(all=True, guards=False)

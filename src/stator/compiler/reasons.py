@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
@@ -28,6 +28,8 @@ __all__ = ["called_code", "is_long_loop", "of_loop", "program_of", "reason_for",
 
 #: operations of all rounds of a loop, from which on it is a long one
 _LONG_LOOP = 200
+#: how many changes are told beside the first
+_MOST_CHANGES = 3
 #: `def f(*args, **kwargs)`
 _STARS = CO_VARARGS | CO_VARKEYWORDS
 
@@ -57,25 +59,27 @@ def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -
     change = Change("the guards hold now") if guard is None else guard.explain(call, names)
     where = name_and_place(_told_of([called.code for called in names.calls]))
     line = "" if guard is None else guard.place()
-    advice = change.advice
-    if change.was and advice and isinstance(guard, TensorMatch):
-        # One graph for all is promised, which another change forbids.
-        other = _other_change(program, guard, call, names)
-        advice += f"; {other} too" if other else ""
-    return RecompileRecord(where, change.text, line, advice, change.was, change.now)
+    also = ""
+    if change.was and change.advice and isinstance(guard, TensorMatch):
+        # One graph for all is promised, which other changes forbid.
+        also = "; ".join(_other_changes(program, guard, call, names))
+    return RecompileRecord(where, change.text, line, change.advice, change.was, change.now, also=also)
 
 
-def _other_change(program: GuardProgram, first: TensorMatch, call: CallInputs, names: Names) -> str:
-    """What else has changed, that does not follow from how the tensor is another; "" where nothing has."""
-    tensor = first.source
-    rest = program.reference.guards[program.reference.guards.index(first) + 1 :]
-    for guard in rest:
-        follows = any(
-            step is tensor for source in guard.sources for path in (source, *source.others) for step in path.chain()
-        )
-        if not follows and not guard.check(call):
-            return guard.explain(call, names).text
-    return ""
+def _other_changes(program: GuardProgram, first: TensorMatch, call: CallInputs, names: Names) -> Iterator[str]:
+    """What else has changed, that does not follow from how a tensor is another: a few of them."""
+    told, tensors = 0, {first.source}
+    for guard in program.reference.guards[program.reference.guards.index(first) + 1 :]:
+        paths = (path for source in guard.sources for path in (source, *source.others))
+        if any(step in tensors for path in paths for step in path.chain()) or guard.check(call):
+            continue
+        if told == _MOST_CHANGES:
+            yield "and more"
+            return
+        yield guard.explain(call, names).text
+        told += 1
+        if isinstance(guard, TensorMatch):
+            tensors.add(guard.source)
 
 
 def of_loop(entry: Entry, function: Host, args: list[Host], reason: RecompileRecord) -> RecompileRecord | None:

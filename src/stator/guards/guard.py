@@ -544,8 +544,8 @@ class Rounds(Predicate):
     def changed(self, names: Names, *objects: object) -> Change:
         name = names.quoted(self.sources[0])
         if self.text.endswith("no other item"):
-            return Change(f"{name} ended, and has another item")
-        return Change(f"{name} had another item, and ends")
+            return Change(f"{name} was at its end, goes on now")
+        return Change(f"{name} went on, is at its end now")
 
 
 class Relation(Predicate):

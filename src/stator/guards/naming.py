@@ -177,10 +177,18 @@ class Names:
         """An item among those that a function of ours has read."""
         read = source.base
         if not isinstance(read, CallSource):
-            return self._asked(source)
+            return self._asked(source) or self._nth(source)
         if read.text == "parts_of":
             return self.of(read.base)  # `enumerate(layers)`: what it takes its items from
-        return f"{self.of(read.base)}[{source.index}]" if read.text == "deque_items" else None
+        return f"{self.of(read.base)}[{source.index}]" if read.text == "deque_items" else self._nth(source)
+
+    def _nth(self, source: ItemSource) -> str | None:
+        """An item of what the program has no expression for: "the 2nd item of the list that the line makes"."""
+        base = self.of(source.base)
+        if type(source) is not ItemSource or is_expression(base) or base.startswith("the `"):
+            return None
+        noun = "" if base.startswith("the items ") else "item "
+        return f"the {_ordinal(source.index + 1)} {noun}of {base}"
 
     def _entry(self, source: DictItemSource) -> str | None:
         """What a call gives by name."""
@@ -268,6 +276,12 @@ class Names:
             return None
         name = names[cell.index]
         return name if isinstance(closure.base, FunctionSource) else f"the {name} of {self.quoted(closure.base)}"
+
+
+def _ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 4th, 11th."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 #: paths as they are

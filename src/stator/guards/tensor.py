@@ -144,14 +144,20 @@ def _size_change(name: str, was: tuple[Dim, ...], now: tuple[int, ...], within: 
             "a size of 0 or 1 has a graph of its own: operations treat it otherwise",
             *shapes,
         )
-    what = "compiling with dynamic=True"
-    if is_expression(name) and not within:
-        what = f"stator.maybe_mark_dynamic({name}, {given}) before the first call"
     return (
         "; ".join(changes),
-        f"{what} makes one graph for all sizes, unless a line needs the number, or more varies",
+        f"{_mark(name, given, within)} makes one graph for all sizes, unless a line needs the number, or more varies",
         *shapes,
     )
+
+
+def _mark(name: str, dims: int | list[int], within: bool) -> str:
+    """What says of a tensor that these sizes vary. The rest of a call is given what a line before it has made: a mark
+    there holds with `dynamic_shapes` too, which excludes `dynamic`."""
+    if is_expression(name) and not within:
+        return f"stator.maybe_mark_dynamic({name}, {dims}) before the first call"
+    marked = name if name.isidentifier() else "t"
+    return f"stator.maybe_mark_dynamic({marked}, {dims}) where it is made, or compiling with dynamic=True,"
 
 
 def _kind(keys: int, other: int) -> str:

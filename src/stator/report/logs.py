@@ -29,6 +29,11 @@ class Logs(Teller):
         super().__init__()
         self._on = on
 
+    @property
+    def on(self) -> Mapping[str, int]:
+        """What it writes, by name, and how much of it."""
+        return self._on
+
     def length(self, artifact: str) -> int | None:
         on = artifact in self._on and logging.getLogger(f"stator.{artifact}").isEnabledFor(logging.INFO)
         return self._on[artifact] if on else None
@@ -67,9 +72,12 @@ def from_environment(environ: Mapping[str, str]) -> None:
 
 
 def _listen(on: Mapping[str, int]) -> None:
+    before = [listener for listener in EVENTS.all if type(listener) is Logs]
+    others = [listener for listener in EVENTS.all if listener not in before]
+    for name in {name for listener in before for name in listener.on}:
+        logging.getLogger(f"stator.{name}").setLevel(logging.NOTSET)
     for name in on:
         logging.getLogger(f"stator.{name}").setLevel(logging.INFO)
-    others = [listener for listener in EVENTS.all if type(listener) is not Logs]
     EVENTS.all = (*others, Logs(on)) if on else tuple(others)
 
 

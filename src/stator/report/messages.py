@@ -79,7 +79,7 @@ def broke(event: Broke, count: int = 1) -> Message:
 
 def recompiled(record: RecompileRecord, count: int = 1) -> Message:
     """A frame is compiled again."""
-    brk = errors.Recompiled(record.function, record.reason)
+    brk = errors.Recompiled(record.function, record.change)
     meanwhile = "it is compiled for this case too; what fits is chosen at each call"
     hint = record.hint or brk.hint
     return Message(brk.code, brk.reason, (_needed_at(record),), meanwhile=meanwhile, hint=hint, count=count)
@@ -87,7 +87,7 @@ def recompiled(record: RecompileRecord, count: int = 1) -> Message:
 
 def not_again(record: RecompileRecord) -> Message:
     """A frame would be compiled again, and that is forbidden."""
-    text = f"{record.function} would be compiled again (error_on_recompile): {record.reason}"
+    text = f"{record.function} would be compiled again (error_on_recompile): {record.change}"
     meanwhile = "the call is not made"
     hint = record.hint or errors.Recompiled.hint
     return Message(errors.Recompiled.code, text, (_needed_at(record),), meanwhile=meanwhile, hint=hint)

@@ -181,7 +181,7 @@ def _recompile(record: RecompileRecord, links: _Links) -> str:
         rows.append(("what helps", escape(record.hint)))
     cells = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows)
     return (
-        f'<article class="card again"><h3>{_quoted(record.reason)}</h3>'
+        f'<article class="card again"><h3>{_quoted(record.change)}</h3>'
         f'<p class="quiet">{escape(record.where)}</p><dl class="change">{cells}</dl></article>'
     )
 

@@ -46,6 +46,7 @@ class RecompileRecord:
         was: the value that was there, where the reason is that one thing has another; else "".
         now: the value that is there.
         count: how often.
+        also: what else has changed, which forbids what the hint promises.
     """
 
     where: str
@@ -55,6 +56,7 @@ class RecompileRecord:
     was: str = ""
     now: str = ""
     count: int = 1
+    also: str = ""
 
     @property
     def function(self) -> str:
@@ -67,9 +69,14 @@ class RecompileRecord:
         return self.where.partition(" (")[2].removesuffix(")")
 
     @property
+    def change(self) -> str:
+        """All that has changed, as far as it is told."""
+        return f"{self.reason}; also, {self.also}" if self.also else self.reason
+
+    @property
     def sentence(self) -> str:
         """What has changed, and where it matters."""
-        return f"{self.reason}; needed at {self.line}" if self.line else self.reason
+        return f"{self.change}; needed at {self.line}" if self.line else self.change
 
     def __str__(self) -> str:
         return "\n    ".join(filter(None, (f"{self.where}: {self.sentence}", line_at(self.line), self.hint)))

@@ -15,13 +15,14 @@ from stator.report.explanation import BreakSite, Explanation, FrameRecord
 from stator.report.guard_records import GuardRecord
 from stator.report.source_lines import line_at
 from stator.report.stats import RecompileRecord
-from stator.report.words import counted
+from stator.report.words import counted, merged
 
 __all__ = ["Line", "lines", "show", "text"]
 
 _WIDTH = 80
-#: how many guards are shown, the dearest
+#: how many guards are shown, the dearest, and of each how many characters
 _MOST_GUARDS = 5
+_LONGEST_GUARD = 200
 #: how many frames are shown, if not all are asked for
 _MOST_FRAMES = 12
 #: how many lines are shown for which code was compiled again, if not all are asked for
@@ -122,7 +123,7 @@ def _break(sites: Sequence[BreakSite]) -> Iterator[Line]:
     for number, line in reversed(list(enumerate(site.user_stack))):
         if number != own:
             yield Line(f"      {'called' if number < own else 'met'} at {_short(line.place)}: {line.text}", "dim")
-    for hint in dict.fromkeys(each.hint for each in sites):
+    for hint in merged(each.hint for each in sites):
         yield from _wrapped(hint, "what helps: ")
     yield Line(f"      more: stator why {site.code}", "dim")
 
@@ -199,8 +200,8 @@ def _recompiles(records: Sequence[RecompileRecord], most: int) -> Iterator[Line]
         yield Line(f"  {group[0].function} ({_short(group[0].definition)}){_times(len(group))}", "yellow")
         if line:
             yield Line(f"      needed at {_short(line)}: {line_at(line)}", "cyan")
-        yield from _told_of([record.reason for record in group], "change")
-        for hint in dict.fromkeys(record.hint for record in group):
+        yield from _told_of([record.change for record in group], "change")
+        for hint in merged(record.hint for record in group):
             yield from _wrapped(hint, "what helps: ")
     if len(ranked) > most:
         again = sum(len(group) for _, group in ranked[most:])
@@ -220,8 +221,12 @@ def _guards(guards: Sequence[GuardRecord]) -> Iterator[Line]:
     for guard in sorted(guards, key=lambda guard: -guard.cost_ns):
         dearest.setdefault((guard.text, guard.where), guard.cost_ns)
     for (text, where), cost in itertools.islice(dearest.items(), _MOST_GUARDS):
-        end = f"{_times(often[text, where], 'graphs')}{f'  # {_short(where)}' if where else ''}"
-        yield Line(f"  {cost:5} ns  {shortened(text, _WIDTH - 12 - len(end))}{end}")
+        end = f"{_times(often[text, where], 'graphs')}{f'  # {_short(where)}' if where else ''}".strip()
+        told = textwrap.wrap(shortened(text, _LONGEST_GUARD), _WIDTH - 12, break_on_hyphens=False)
+        fits = len(told[-1]) + len(end) + 2 <= _WIDTH - 12
+        told = [*told[:-1], f"{told[-1]}  {end}".rstrip()] if fits else [*told, end]
+        yield Line(f"  {cost:5} ns  {told[0]}")
+        yield from (Line(f"{'':12}{line}") for line in told[1:])
 
 
 def _times(count: int, noun: str = "times") -> str:

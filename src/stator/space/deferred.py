@@ -111,8 +111,10 @@ class ReadByText:
     def written(self, number: str) -> str:
         """The text as a program writes it, given how it writes the number; a template of a source's, as that is."""
         told = f"{{{_MARK}:{self._options[0]}}}" if any(self._options) else f"{{{_MARK}}}"
-        if self._function not in (str, format):
+        if self._function not in (str, repr, format):
             told = f"{{{self._function.__name__}({_MARK})}}"
+        elif not any((*self._around, *self._options)):
+            return f"str({number})"
         return f"f{told.join(self._around)!r}".replace(_MARK, number)
 
 

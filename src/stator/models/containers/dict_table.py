@@ -300,7 +300,7 @@ class Table:
             if seen is not None:
                 item = seen.item
             else:
-                nth = f"item{index}"
+                nth = f"list({{}}.values())[{index}]"
                 source = self.item_source(host_key) if stable else CallSource(nth_item(index), self.source, nth)
                 item = space.wrap(host_item, source)
             result.append(Original(key, key_value, item))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,14 @@ def _selected(source: CallSource, name_of: Callable[[Source], str]) -> str | Non
     if not source.text.startswith("{}["):
         return None
     table, selected = name_of(source.base), source.expr(lambda step: name_of(step) if step is not source else None)
-    return table.removesuffix("._modules") + selected.removeprefix(table)
+    selected = selected.removeprefix(table)
+    if table.endswith("._modules"):
+        return table.removesuffix("._modules") + _NUMBERED.sub(r"[\1]", selected)
+    return table + selected
+
+
+#: a layer of a list, under its number as text
+_NUMBERED = re.compile(r"\[str\((.*)\)\]\Z")
 
 
 def _hooks(name: str) -> tuple[str, str] | None:
