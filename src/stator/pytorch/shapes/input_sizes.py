@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -53,6 +53,8 @@ __all__ = [
 
 
 _TENSORS = (torch.Tensor, torch.nn.Parameter)
+#: the flags of functions that have such parameters, and what stands for them
+_STARS = {inspect.CO_VARARGS: "*args", inspect.CO_VARKEYWORDS: "**kwargs"}
 
 
 class Variable(NamedTuple):
@@ -114,16 +116,16 @@ def input_sizes(model: Any, given: object) -> InputSizes | None:
 def _as_passed(function: FunctionType, said: dict[str, Any]) -> dict[str, Any]:
     """What is said of parameters, where the function has them: those of one under `@torch.no_grad()` are what its
     decorator takes as `*args` and `**kwargs`."""
-    unknown = [name for name in said if name not in _names(function) and name not in ("*args", "**kwargs")]
+    unknown = [name for name in said if name not in (*_names(function.__code__), *_STARS.values())]
     if not unknown:
         return said
     wrapped, own = inspect.unwrap(function), function.__code__
-    names = _names(wrapped) if isinstance(wrapped, FunctionType) else []
+    names = _names(wrapped.__code__) if isinstance(wrapped, FunctionType) else []
     by_place = dict(enumerate(names[: wrapped.__code__.co_argcount], -own.co_argcount)) if names else {}
     takes_rest, takes_more = bool(own.co_flags & inspect.CO_VARARGS), bool(own.co_flags & inspect.CO_VARKEYWORDS)
     if not takes_more or (names and not set(names).issuperset(unknown)):
         missing = next(name for name in unknown if name not in names)
-        has = ", ".join(names or _names(function)) or "none"
+        has = ", ".join(names or _names(own)) or "none"
         raise ValueError(f"dynamic_shapes: {wrapped.__qualname__} has no parameter {missing!r}; it has {has}")
     kept = {name: entry for name, entry in said.items() if name not in unknown}
     places = {place: said[name] for place, name in by_place.items() if name in unknown and place >= 0}
@@ -133,9 +135,8 @@ def _as_passed(function: FunctionType, said: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _names(function: FunctionType) -> list[str]:
+def _names(code: CodeType) -> list[str]:
     """The names of a function's parameters, those first that are passed by position."""
-    code = function.__code__
     return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
@@ -203,7 +204,7 @@ def said_of(trace: Trace, source: Source) -> tuple[Any] | None:
 def _find(trace: Trace, parameters: dict[str, Any], source: Source) -> Any:
     name = parameter_of(trace, source)
     if name is not None:
-        return parameters.get(_starred(trace, source, name))
+        return parameters.get(_starred(trace.root.code, source, name))
     base = source.base
     if isinstance(source, DictItemSource) and isinstance(base, InstanceDictSource):
         base = base.base  # an attribute
@@ -219,16 +220,10 @@ def _find(trace: Trace, parameters: dict[str, Any], source: Source) -> Any:
     return held.get(source.name) if isinstance(source, GetAttrSource | AttrSource) else None
 
 
-def _starred(trace: Trace, source: Source, name: str) -> str:
+def _starred(code: CodeType, source: Source, name: str) -> str:
     """What stands for `*args` and `**kwargs` of the function; a name for any other parameter."""
-    code = trace.root.code
-    if not isinstance(source, LocalSource):
-        return name
-    first = code.co_argcount + code.co_kwonlyargcount
-    has_rest = bool(code.co_flags & 0x04)
-    if source.index == first and has_rest:
-        return "*args"
-    return "**kwargs" if source.index == first + has_rest and code.co_flags & 0x08 else name
+    names = [*_names(code), *(stars for flag, stars in _STARS.items() if code.co_flags & flag)]
+    return names[source.index] if isinstance(source, LocalSource) and source.index < len(names) else name
 
 
 def varying_sizes(trace: Trace, source: Source, tensor: torch.Tensor) -> dict[int, bool] | None:
@@ -279,7 +274,7 @@ def sizes_now(trace: Trace) -> set[int]:
         return set()
     found: set[int] = set()
     for index, (name, host) in enumerate(zip(root.code.co_varnames, root.args, strict=False)):
-        found |= _varying_in(sizes.parameters.get(_starred(trace, LocalSource(index, name), name)), host)
+        found |= _varying_in(sizes.parameters.get(_starred(root.code, LocalSource(index, name), name)), host)
     return found
 
 
