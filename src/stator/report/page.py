@@ -12,13 +12,15 @@ from stator.report.explanation import BreakSite, Explanation, FrameRecord, Graph
 from stator.report.guard_records import GuardRecords
 from stator.report.marks_of_lines import LineMarks, marks_of
 from stator.report.stats import RecompileRecord
-from stator.report.words import counted
+from stator.report.words import better_left, compiled_by_itself
 
 __all__ = ["page"]
 
 _STATIC = Path(__file__).parent / "static"
 #: how many guards of a line are told where the pointer is; the table has all
 _MOST_HINTED = 8
+#: where a link is to stand in a sentence
+_PLACE = "PLACE"
 _TIMELINE, _STACK = ' class="timeline"', ' class="stack"'
 
 
@@ -132,8 +134,7 @@ def _breaks(explanation: Explanation, links: _Links) -> str:
     if not explanation.breaks:
         return '<p class="none">None: each frame is one graph.</p>'
     head = "".join(
-        f"<p><code>{escape(function)}</code> has {counted(count, 'break')}, at {places} of its lines: under "
-        "<code>stator.disable</code> it runs as ordinary Python, with one break where it is called.</p>"
+        f"<p>{_quoted(better_left(function, count, places))}.</p>"
         for function, (count, places) in explanation.much_broken.items()
     )
     return head + "\n".join(_breaks_within(caller, explanation, links) for caller in (None, *explanation.left_callers))
@@ -143,10 +144,8 @@ def _breaks_within(caller: StackLine | None, explanation: Explanation, links: _L
     """The breaks of what a function calls that runs as ordinary Python; with None all others."""
     head = ""
     if caller is not None:
-        head = (
-            f"<h3>In what <code>{escape(caller.function)}</code> calls</h3><p>It ({links.to(caller.place)}) runs as "
-            "ordinary Python, so that what it calls is compiled by itself: mend SB0501 there, and see what is left.</p>"
-        )
+        told = _quoted(compiled_by_itself(caller.function, _PLACE)).replace(_PLACE, links.to(caller.place))
+        head = f"<h3>In what <code>{escape(caller.function)}</code> calls</h3><p>{told}.</p>"
     counts = Counter(explanation.breaks_within(caller))
     return head + "\n".join(_break(site, count, links) for site, count in counts.items())
 

@@ -15,7 +15,7 @@ from stator.report.explanation import BreakSite, Explanation, FrameRecord
 from stator.report.guard_records import GuardRecord
 from stator.report.source_lines import line_at
 from stator.report.stats import RecompileRecord
-from stator.report.words import counted, merged
+from stator.report.words import better_left, compiled_by_itself, counted, merged
 
 __all__ = ["Line", "lines", "show", "text"]
 
@@ -96,12 +96,12 @@ def _breaks(explanation: Explanation) -> Iterator[Line]:
     if explanation.breaks:
         yield from _headed("Graph breaks")
     for function, (count, places) in explanation.much_broken.items():
-        yield from _wrapped(_BETTER_LEFT.format(function, counted(count, "break"), places))
+        yield from _wrapped(better_left(function, count, places).replace("`", ""))
     for sites in _by_line(explanation.breaks_within(None)):
         yield from _break(sites)
     for caller in explanation.left_callers:
         yield from _headed(f"Graph breaks in what {caller.function} calls")
-        yield from _wrapped(_WITHIN.format(caller.function, _short(caller.place)))
+        yield from _wrapped(compiled_by_itself(caller.function, _short(caller.place)).replace("`", ""))
         for sites in _by_line(explanation.breaks_within(caller)):
             yield from _break_head(sites)
 
@@ -170,10 +170,6 @@ def _for_one_call(frames: Sequence[FrameRecord]) -> Iterator[Line]:
     yield from _wrapped(_KEEP_APART if changes else _MAKE_ONCE, "what helps: ")
 
 
-_WITHIN = "{} ({}) runs as ordinary Python, so what it calls is compiled by itself: mend SB0501 there, then look again"
-_BETTER_LEFT = (
-    "{} has {}, at {} of its lines: under stator.disable it runs as ordinary Python, with one break where it is called"
-)
 _QUOTED = re.compile(r"`[^`]+`")
 _KEEP_APART = "put what varies in each call in a function with stator.disable, or make it a tensor"
 _MAKE_ONCE = "compile one function, outside of the loop, and give it what differs as an argument"

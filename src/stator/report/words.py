@@ -5,12 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["counted", "merged"]
+__all__ = ["better_left", "compiled_by_itself", "counted", "merged"]
 
 
 def counted(number: int, noun: str) -> str:
     """A number and what it counts: "1 graph break", "2 graph breaks"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def better_left(function: str, count: int, places: int) -> str:
+    """That a function breaks so often, at so many of its lines, that it is better not traced."""
+    broken = f"`{function}` has {counted(count, 'break')}, at {places} of its lines"
+    return f"{broken}: under `stator.disable` it runs as ordinary Python, with one break where it is called"
+
+
+def compiled_by_itself(caller: str, place: str) -> str:
+    """Why what a function calls that was compiled too often is told behind all else."""
+    runs = f"`{caller}` ({place}) runs as ordinary Python, so what it calls is compiled by itself"
+    return f"{runs}: mend SB0501 there, then look again"
 
 
 def merged(sentences: Iterable[str]) -> list[str]:
