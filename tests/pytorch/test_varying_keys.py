@@ -91,6 +91,40 @@ def collected_and_looked_at(x: torch.Tensor, i: int, j: int, held: Any) -> Any:
     return found, [x + n for n in other], copied, i + 1 in third, other | found, frozenset(third), third.pop()
 
 
+def texts(x: torch.Tensor, i: int, j: int, held: Any) -> Any:
+    d: Any = {f"n{i}": x, "a": x}
+    d[f"m{i}"] = x * 2
+    d[f"n{i}"] = d[f"n{i}"] + 1
+    d["b"] = d.get("a")
+    return d, f"n{i}" in d, len(d), list(d), d.pop(f"m{i}")
+
+
+def texts_that_may_be_equal(x: torch.Tensor, i: int, j: int, held: Any) -> Any:
+    d: Any = {f"n{i}": x, f"n{j}": x * 2}
+    d["n7"] = x + 1
+    other = {**d, f"{i}{j}": x}
+    return d, other, d.keys() & {"n7", "n9"}, f"n{i + 1}" in d, {f"n{j}": x} == d, set(d), sorted(other)
+
+
+def texts_beside_hashes(x: torch.Tensor, i: int, j: int, held: Any) -> Any:
+    d: Any = {Called("n7"): x}
+    d[f"n{i}"] = x + 1
+    other: Any = {f"n{i}": x}
+    other[Called("n3")] = x + 2
+    return [*d.values()], len(d), [*other.values()], len(other)
+
+
+class Called:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __eq__(self, other: object) -> bool:
+        return self.name == (other.name if isinstance(other, Called) else other)
+
+
 class Odd:
     def __hash__(self) -> int:
         return 7
@@ -101,7 +135,7 @@ class Odd:
 
 PROGRAMS = [
     *(made, held_outside, taken_away, by_default, in_order, merged, with_a_hash, floats),
-    *(collected, collected_and_looked_at),
+    *(collected, collected_and_looked_at, texts, texts_that_may_be_equal, texts_beside_hashes),
 ]
 #: pairs of keys; equal to each other, to those in the dict held outside, and to none
 NUMBERS = [(20, 30), (21, 31), (22, 40), (23, 23), (24, 23), (7, 8), (3, 25), (9, 3), (4, 5), (0, 1), (1, -1), (26, 50)]
@@ -125,7 +159,7 @@ def test_keys(program: Program, backend: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "program", [made, held_outside, by_default, in_order, floats, collected], ids=lambda p: p.__name__
+    "program", [made, held_outside, by_default, in_order, floats, collected, texts], ids=lambda p: p.__name__
 )
 def test_new_keys_are_no_new_entries(program: Program) -> None:
     compiled = stator.compile(program, backend="eager", fullgraph=True)

@@ -56,16 +56,16 @@ class DeferredStr(Value):
             found += (function(*hosts), text)
         return "".join(found)
 
-    def text_key(self) -> TextKey | None:
+    def text_key(self, space: Space) -> TextKey | None:
         said = [self.texts[0]]
         parts: list[Host] = []
         for (function, args), text in zip(self.pieces, self.texts[1:], strict=True):
-            now = [_now(arg) for arg in args]
+            now = [_now(space, arg) for arg in args]
             if any(host is NotKnown for host in now):
                 return None
             said += (function(*now), text)
             parts += (function, *(arg.host if arg.constant and not arg.selects else arg for arg in args), text)
-        return TextKey(self, "".join(said), self.texts[0], self.texts[-1], tuple(parts))
+        return TextKey(space, self, "".join(said), (self.texts[0], self.texts[-1]), tuple(parts))
 
     def select(self, space: Space, container: Value, read: HostCallable) -> Value | None:
         if len(self.pieces) != 1:
@@ -85,11 +85,11 @@ class DeferredStr(Value):
         return writer.assign("text", shown[0] if len(shown) == 1 else f"''.join(({', '.join(shown)}))")
 
 
-def _now(arg: Value) -> Host:
+def _now(space: Space, arg: Value) -> Host:
     """What a piece of text is made of, as it is in this call; NotKnown where only the graph knows."""
     if arg.constant and not arg.selects:
         return arg.host
-    key = arg.text_key()
+    key = arg.text_key(space)
     if key is not None:
         return key.now
     number = arg.number_now()

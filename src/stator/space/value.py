@@ -108,7 +108,7 @@ class Value:
         """What a whole number that varies is in this call; None for anything else."""
         return None
 
-    def text_key(self) -> Any:
+    def text_key(self, space: Space) -> Any:
         """The `TextKey` of a text that varies, where it is known what it is in this call; None for anything else."""
         return None
 

@@ -66,7 +66,7 @@ class DictBase(ExtensibleValue):
         now = key.number_now()
         if now is not None:
             return SymbolKey(space, key, now)
-        text = key.text_key()
+        text = key.text_key(space)
         if text is not None:
             return text
         with advising(FOR_ITEMS) if key.symbolic else nullcontext():

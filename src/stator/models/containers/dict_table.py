@@ -262,7 +262,7 @@ class Table:
     def as_of_set(self, space: Space) -> dict[Host, Entry]:
         """The entries, where their keys meet those of a set: no key is a number that varies."""
         entries = self.finish(space)
-        varying = any(type(key) is SymbolKey for key in entries)
+        varying = any(map(varies, entries))
         return {settled(space, key): entry for key, entry in entries.items()} if varying else entries
 
     def _hashes(self, space: Space) -> list[int | None]:

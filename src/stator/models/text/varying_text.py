@@ -55,8 +55,8 @@ class VaryingText(Constant):
             self.space.trace.guard(Predicate((self.source,), str.isascii, f"{self.source.expr()}.isascii()"))
         return self._text.isascii()
 
-    def text_key(self) -> TextKey:
-        return TextKey(self, self._text, *self._around, (self.source,))
+    def text_key(self, space: Space) -> TextKey:
+        return TextKey(space, self, self._text, self._around, (self.source,))
 
     def select(self, space: Space, container: Value, read: HostCallable) -> Value | None:
         base = container.source

@@ -57,25 +57,32 @@ class SymbolKey:
 
 
 class TextKey:
-    """Key of a text that varies, which is compared by what it begins and ends with only. For anything else it is
-    `settled`: it is never a key of a host dict.
+    """Key of a text that varies: it hashes and compares as the text does now.
+
+    What it begins and ends with tells it from most texts for good; for all others `told_apart` has it assumed.
 
     Args:
+        space: where it is met.
         value: the text.
         now: what it is in this call.
-        before: how it begins in all calls.
-        after: how it ends.
+        around: how it begins and ends in all calls.
         parts: what it is made of, the same for equal texts: values, and what is the same object or equal.
     """
 
     __slots__ = ("after", "before", "now", "parts", "value")
 
-    def __init__(self, value: Value, now: str, before: str = "", after: str = "", parts: tuple[Host, ...] = ()) -> None:
+    def __init__(self, space: Space, value: Value, now: str, around: tuple[str, str], parts: tuple[Host, ...]) -> None:
+        space.trace.extension(_Met).texts = True
         self.value = value
         self.now = now
-        self.before = before
-        self.after = after
+        self.before, self.after = around
         self.parts = parts
+
+    def __hash__(self) -> int:
+        return hash(self.now)
+
+    def __eq__(self, other: object) -> bool:
+        return self.now == (other.now if type(other) is TextKey else other)
 
     def equality(self, other: Host) -> bool | None:
         """Whether it equals another key for all numbers, or for none."""
@@ -93,7 +100,7 @@ class TextKey:
         if self.value is other.value:
             return True
         pairs = list(zip(self.parts, other.parts, strict=False))
-        return len(self.parts) == len(other.parts) > 0 and all(a is b for a, b in pairs)
+        return len(self.parts) == len(other.parts) and all(a is b for a, b in pairs)
 
 
 #: types of keys that vary
@@ -105,10 +112,10 @@ MOST_COMPARED = 16
 
 
 class _Met:
-    """Whether some keys are numbers that vary."""
+    """Whether some keys are numbers that vary, or texts."""
 
     def __init__(self, trace: Trace) -> None:
-        self.numbers = False
+        self.numbers = self.texts = False
 
 
 def varies(key: Host) -> bool:
@@ -130,14 +137,16 @@ def settled(space: Space, key: Host) -> Host:
 
 def told_apart(space: Space, key: Host, keys: Collection[Host]) -> Host:
     """The key, once it is known which of the keys of a dict it is: each other number than now would be another one."""
-    kind = type(key)
-    if kind is TextKey:
-        return settled(space, key)
-    if kind is str or not space.trace.extension(_Met).numbers:
+    kind, met = type(key), space.trace.extension(_Met)
+    if not met.numbers and not met.texts:
         return key
-    if kind is SymbolKey and (len(keys) > MOST_COMPARED or any(type(k) not in _COMPARED for k in keys)):
+    if kind in _VARYING and (len(keys) > MOST_COMPARED or any(type(other) not in _COMPARED for other in keys)):
         return settled(space, key)
-    if kind is SymbolKey or kind in _NUMBERS:
+    if kind is TextKey:
+        return settled(space, key) if any(equality(key, other) is None for other in keys) else key
+    if kind is str:
+        _settle_texts(space, key, keys if met.texts else ())
+    elif kind is SymbolKey or kind in _NUMBERS:
         for other in keys:
             if (kind is SymbolKey or type(other) is SymbolKey) and key == other:
                 break
@@ -145,3 +154,10 @@ def told_apart(space: Space, key: Host, keys: Collection[Host]) -> Host:
         for other in keys:
             settled(space, other)
     return key
+
+
+def _settle_texts(space: Space, text: str, keys: Collection[Host]) -> None:
+    """Assume of the texts among the keys that may be equal to another what they are."""
+    for key in keys:
+        if type(key) is TextKey and equality(key, text) is None:
+            settled(space, key)
