@@ -25,6 +25,8 @@ BRANCHES = [
      "y = torch.where(x.sum() > 0, x + 1, -x)\nreturn y"),
     ("if x.sum() > 0:  # here\n    return x / 2\nreturn y",
      "return torch.cond(x.sum() > 0, lambda: x / 2, lambda: y.clone())"),
+    ("return x / x.sum() if x.sum() > 0 else y[n]  # here",
+     "return torch.cond(x.sum() > 0, lambda: x / x.sum(), lambda: y[n].clone())"),
     ("if not (x > 0).any():  # here\n    y = x.relu()\nreturn y",
      "y = torch.where((x > 0).any(), y, x.relu())\nreturn y"),
     ("return x * 2 if x.mean() else y  # here", "return torch.where(x.mean() != 0, x * 2, y)"),

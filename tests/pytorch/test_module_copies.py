@@ -108,3 +108,74 @@ def test_copied_inside_of_a_compiled_function() -> None:
 
     result, shared = stator.compile(program, backend="eager")(torch.ones(1, 2))
     assert torch.equal(result, model(torch.ones(1, 2))) and not shared
+
+
+def best_weights(x: torch.Tensor, net: nn.Module, kept: dict[str, Any]) -> torch.Tensor:
+    y = net(x)
+    kept["best"] = copy.deepcopy(net.state_dict())
+    return y * 2
+
+
+class Tied(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.one = nn.Linear(2, 2)
+        self.other = nn.Linear(2, 2)
+        self.other.weight = self.one.weight
+        self.register_buffer("seen", torch.zeros(3))
+        self.register_buffer("part", self.seen[1:])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen += 1
+        return self.other(self.one(x))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize(
+    ("make", "breaks"), [(lambda: nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)), 0), (Tied, 1)]
+)
+def test_a_copy_of_the_best_weights(make: Callable[[], nn.Module], breaks: int, backend: str) -> None:
+    torch.manual_seed(0)
+    net = make()
+    other = copy.deepcopy(net)
+    compiled = stator.compile(best_weights, backend=backend)
+    kept, expected = dict[str, Any](), dict[str, Any]()
+    for rows in (2, 3, 5):
+        x, y = (torch.ones(rows, 2, requires_grad=True) for _ in range(2))
+        result, plain = compiled(x, net, kept), best_weights(y, other, expected)
+        assert torch.equal(result, plain)
+        mine, theirs = kept["best"], expected["best"]
+        assert list(mine) == list(theirs) and mine._metadata == theirs._metadata
+        assert all(torch.equal(mine[name], theirs[name]) and not mine[name].requires_grad for name in theirs)
+        result.sum().backward()
+        plain.sum().backward()
+        assert torch.equal(x.grad, y.grad)  # type: ignore[arg-type]
+        for parameters in (net.parameters(), other.parameters()):
+            with torch.no_grad():
+                next(parameters).mul_(2)
+        assert all(torch.equal(mine[name], theirs[name]) for name in theirs), "as they were when they were kept"
+        for state in (mine, theirs):  # whether two names are of one storage
+            first = next(iter(state.values())).fill_(7)
+            assert first.eq(7).all()
+        assert all(torch.equal(mine[name], theirs[name]) for name in theirs)
+    assert bool(stator.stats().graph_breaks) == bool(breaks)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_copy_of_what_is_detached_and_of_what_it_was(backend: str) -> None:
+    def both(p: nn.Parameter, made: torch.Tensor) -> Any:
+        y = made * 2
+        z = y.detach()
+        first = copy.deepcopy([p.detach(), p])
+        second = copy.deepcopy((z, y.t() if y.dim() == 2 else y.detach()))
+        third = copy.deepcopy(y.detach())
+        first[0].add_(1)
+        second[0].add_(1)
+        return first, second, third.t(), z
+
+    compiled = stator.compile(both, backend=backend)
+    for rows in (2, 3, 5):
+        p, x = nn.Parameter(torch.ones(rows, 2)), torch.arange(2.0 * rows).view(rows, 2)
+        results, expected = compiled(p, x), both(p, x)
+        assert str(results) == str(expected)
+        assert results[2].stride() == expected[2].stride()

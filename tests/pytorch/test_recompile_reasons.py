@@ -837,3 +837,37 @@ def test_the_next_item_is_called_by_the_variable_that_gets_it(loop: Any) -> None
     compiled([{"weight": torch.ones(size)} for size in (2, 3, 4)], torch.ones(1))
     found = [record.reason for record in stator.stats().recompile_log]
     assert any(reason.startswith("size 0 of the `['weight']` of the next `box` was") for reason in found), found
+
+
+def test_the_reason_is_what_distinguishes_a_call_from_the_entry_that_is_most_like_it() -> None:
+    """Not from the last one, which is for another case of what is decided first."""
+
+    def step(cache: dict[str, Any], p: float | None, x: torch.Tensor) -> torch.Tensor:
+        cache["k"] = x if cache["k"] is None else torch.cat([cache["k"], x])
+        return cache["k"] * 2 if p is None else cache["k"].softmax(-1)
+
+    compiled = stator.compile(step, backend="eager")
+    for p in (None, 0.9):
+        cache: dict[str, Any] = {"k": None}
+        for _ in range(2):
+            compiled(cache, p, torch.ones(3, 4))
+    told = [record.reason for record in stator.stats().recompile_log]
+    assert told == ["`cache['k']` was None, is a Tensor", "`p` was None, is 0.9"]
+
+
+def test_a_call_without_gradients_is_not_advised_to_detach() -> None:
+    told_of(lambda x: x * 2, (torch.ones(2, requires_grad=True),), (torch.ones(2),))
+    assert reason().reason == "`x` no longer requires gradients"
+    assert reason().hint == "both have a graph: one with gradients, and one without"
+
+
+def test_a_module_that_is_compiled_too_often_is_told_by_its_forward() -> None:
+    class Scaling(nn.Module):
+        def forward(self, x: torch.Tensor, name: str) -> torch.Tensor:
+            return x * len({name: 1}) if name > "b" else x
+
+    compiled = stator.compile(Scaling(), backend="eager", recompile_limit=1)
+    for name in "abc":
+        compiled(ONES, name)
+    (told,) = [brk for brk in stator.stats().breaks if brk.code == "SB0501"]
+    assert told.where.startswith(f"{__file__}:") and "forward was compiled" in told.reason

@@ -11,7 +11,7 @@ from stator.bytecode.continuation import is_continuation
 from stator.compiler import mark_models
 from stator.compiler.compile_frame import FrameCompiler
 from stator.compiler.decision import keep_decision
-from stator.compiler.reasons import called_code, reason_for
+from stator.compiler.reasons import called_code, nearest, reason_for
 from stator.compiler.region import ALONE, forget_all
 from stator.controls import resets
 from stator.host.turns import turn
@@ -126,8 +126,7 @@ def _recompile_text(compile_region: CompileRegion, function: FunctionType, code:
         f"filename: '{code.co_filename}', function name: '{code.co_name}', line number: {code.co_firstlineno}"
     )
     entries = compile_region.region.entries(code)
-    return (
-        f"{text}\n    the last guard failure: {reason_for(entries[-1], code, function, args).sentence}"
-        if entries
-        else text
-    )
+    if not entries:
+        return text
+    reason = reason_for(nearest(entries, function, args), code, function, args)
+    return f"{text}\n    the last guard failure: {reason.sentence}"

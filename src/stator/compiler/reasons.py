@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterator, Sequence
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType, FunctionType
@@ -24,10 +25,12 @@ from stator.space.host_types import Host
 if TYPE_CHECKING:
     from stator.guards.program import GuardProgram
 
-__all__ = ["called_code", "is_long_loop", "of_loop", "program_of", "reason_for", "remedy_for"]
+__all__ = ["called_code", "is_long_loop", "nearest", "of_loop", "program_of", "reason_for", "remedy_for"]
 
 #: operations of all rounds of a loop, from which on it is a long one
 _LONG_LOOP = 200
+#: with how many entries a call is compared that none fits
+_MOST_COMPARED = 4
 #: how many changes are told beside the first
 _MOST_CHANGES = 3
 #: `def f(*args, **kwargs)`
@@ -48,6 +51,20 @@ def called_code(code: CodeType, function: Host, args: list[Host]) -> CodeType:
         return code
     called = names_of(code, CallInputs(function, tuple(args))).called
     return code if called is None else called.code
+
+
+def nearest(entries: Sequence[Entry], function: Host, args: list[Host]) -> Entry:
+    """Of the last entries that do not fit a call the one that fails guards of the fewest lines, the last such: others
+    are perhaps for another case of what is decided first."""
+    call, best, fewest = CallInputs(function, tuple(args)), entries[-1], sys.maxsize
+    for entry in reversed(entries[-_MOST_COMPARED:]):
+        guards = program_of(entry).reference.guards
+        lines = len({guard.place() for guard in guards if not guard.check(call)}) if len(entries) > 1 else 1
+        if lines < fewest:
+            best, fewest = entry, lines
+        if fewest == 1:
+            break
+    return best
 
 
 def reason_for(entry: Entry, code: CodeType, function: Host, args: list[Host]) -> RecompileRecord:

@@ -18,7 +18,7 @@ from stator.bytecode.by_code import ByCode
 from stator.bytecode.continuation import is_continuation, unvaried, waiting_codes
 from stator.compiler import pool
 from stator.compiler.pool import Pool
-from stator.compiler.reasons import called_code, is_long_loop, of_loop, program_of, reason_for, remedy_for
+from stator.compiler.reasons import called_code, is_long_loop, nearest, of_loop, program_of, reason_for, remedy_for
 from stator.controls.dynamo_config import under_torchs
 from stator.guards.program import compile_guards
 from stator.interp.policy import runs_whole, worth_tracing
@@ -165,8 +165,9 @@ class CompileRegion:
         entries = self._compiled_for(code, called)
         if not entries:
             return True
-        reason = reason_for(entries[-1], code, function, args)
-        loop = of_loop(entries[-1], function, args, reason)
+        entry = nearest(entries, function, args)
+        reason = reason_for(entry, code, function, args)
+        loop = of_loop(entry, function, args, reason)
         varies = loop is not None and self._has_varied(code, reason.line)
         reason = loop if loop is not None and varies else reason
         if config.error_on_recompile:
@@ -175,16 +176,16 @@ class CompileRegion:
         for name, limit, count in self._limits(code, called, config):
             if count >= limit:
                 if not reason.hint:
-                    reason = dataclasses.replace(reason, hint=remedy_for(entries[-1], function, args))
-                self._limit_reached(code, config, (name, limit), reason)
-                self._leave(left, messages.definition(code))
+                    reason = dataclasses.replace(reason, hint=remedy_for(entry, function, args))
+                self._limit_reached(config, (name, limit), reason)
+                self._leave(left, messages.compiled_function(reason))
                 return False
         around = self.left_around() if len(entries) >= _MOST_INSIDE else None
         if around is not None:
             self._leave(left, around)
             return False
         EVENTS.recompiled(reason)
-        if varies and is_long_loop(entries[-1], reason.line) and self._is_news(code, reason.line):
+        if varies and is_long_loop(entry, reason.line) and self._is_news(code, reason.line):
             messages.LOG.warning("%s", messages.recompiled(reason))
         return True
 
@@ -230,13 +231,13 @@ class CompileRegion:
             count = len({entry for each in list(REGIONS) for entry in each._entries_for(code, called)})
             yield "accumulated_recompile_limit", config.accumulated_recompile_limit, count
 
-    def _limit_reached(self, code: CodeType, config: Config, limit: tuple[str, int], reason: RecompileRecord) -> None:
+    def _limit_reached(self, config: Config, limit: tuple[str, int], reason: RecompileRecord) -> None:
         refused = self.fullgraph or config.fail_on_recompile_limit_hit
         brk = errors.RecompileLimit(reason.function, limit[1], reason.reason).advising(reason.hint)
         told = messages.limit_reached(reason, limit, brk.hint, refused=refused)
         if refused:
             raise errors.RecompileLimitError(str(told))
-        EVENTS.broke(Broke(brk, messages.about(messages.definition(code))[0], tuple(told.stack)))
+        EVENTS.broke(Broke(brk, messages.about(messages.compiled_function(reason))[0], tuple(told.stack)))
         messages.LOG.warning("%s", told)
 
     def _leave(self, codes: Iterable[CodeType], cause: FrameSummary | None) -> None:

@@ -523,6 +523,10 @@ FOR_LOOPS = (
     "each number of rounds is compiled anew: compute on one tensor of all items, or put the loop in a function with "
     "stator.disable"
 )
+FOR_CUT_LOOPS = (
+    "a loop with a graph break inside goes on in a frame for each place: mend that break, or put the loop in a "
+    "function with stator.disable"
+)
 FOR_SIZES = "the code needs this size as a number: pad to a few sizes, or leave the call out with stator.disable"
 
 
@@ -539,7 +543,7 @@ class Rounds(Predicate):
     @classmethod
     def of(cls, source: Source, fn: Callable[..., object], *, goes_on: bool) -> Rounds:
         """As the function says of the iterator at the source."""
-        return cls((source,), fn, f"{source.expr()} has {'another' if goes_on else 'no other'} item")
+        return cls((source,), fn, f"{source.expr()} has {'another' if goes_on else 'no other'} item", FOR_CUT_LOOPS)
 
     def changed(self, names: Names, *objects: object) -> Change:
         name = names.quoted(self.sources[0])

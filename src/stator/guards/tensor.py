@@ -92,8 +92,10 @@ class TensorSpec:
                 )
         if facts.requires_grad != self.requires_grad:
             text = f"{told} {'requires' if facts.requires_grad else 'no longer requires'} gradients"
-            if given or (facts.requires_grad and not tensor.is_leaf):  # type: ignore[attr-defined]
+            if facts.requires_grad and (given or not tensor.is_leaf):  # type: ignore[attr-defined]
                 return text, f"detach {told} where no gradients are wanted"
+            if given:
+                return text, "both have a graph: one with gradients, and one without"
             return text, _FROZEN.format(told)
         if facts.keys != self.keys:
             return f"{told} was {_kind(self.keys, facts.keys)}, is {_kind(facts.keys, self.keys)}", ""

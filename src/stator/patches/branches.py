@@ -132,7 +132,8 @@ def _chosen(source: Source, test: ast.expr, one: list[ast.expr | str], other: li
 
 def _fresh(value: ast.expr | str) -> ast.expr | str:
     """A side of `torch.cond` may give no tensor that is there already."""
-    bare = value.isidentifier() if isinstance(value, str) else isinstance(value, ast.Name | ast.Attribute)
+    existing = ast.Name | ast.Attribute | ast.Subscript
+    bare = value.isidentifier() if isinstance(value, str) else isinstance(value, existing)
     return f"{value if isinstance(value, str) else ast.unparse(value)}.clone()" if bare else value
 
 

@@ -49,6 +49,12 @@ def definition(code: CodeType) -> FrameSummary:
     return FrameSummary(code.co_filename, code.co_firstlineno, short_name(code.co_qualname))
 
 
+def compiled_function(record: RecompileRecord) -> FrameSummary:
+    """Where the function is defined of which something was compiled again: it may be called through a library's."""
+    file, line = parted(record.definition)
+    return FrameSummary(file, line, record.function)
+
+
 def resumption(code: CodeType) -> FrameSummary:
     """Where a frame is gone on with after a break."""
     return FrameSummary(code.co_filename, resume_line(code), short_name(code.co_qualname))

@@ -69,7 +69,7 @@ class DictBase(ExtensibleValue):
         text = key.text_key(space)
         if text is not None:
             return text
-        with advising(FOR_ITEMS) if key.symbolic else nullcontext():
+        with advising(FOR_ITEMS) if key.symbolic or key.cls is tuple else nullcontext():
             return space.key_as(key, "dict key")
 
     # -- reading ----------------------------------------------------------------------------------------------------

@@ -54,8 +54,8 @@ class TrackedTensors:
         self.new_leaves: set[TracedTensor] = set()
         #: what an existing tensor was, that is an input of the graph as a leaf as well, by that leaf
         self.lent: dict[TracedTensor, TracedTensor] = {}
-        #: new tensors whose storages have been copied, as if nothing else lay in them; and the steps at which
-        self.copied: dict[TracedTensor, int] = {}
+        #: by the tensors that came first: that a storage was copied as if one tensor lay in it, the step, and which one
+        self.copied: dict[TracedTensor, tuple[int, TracedTensor]] = {}
         #: copies of what the program may have under another name, unknown to it (see `objects.hidden_copies`)
         self.hidden_copies: set[TracedTensor] = set()
         #: whether gradients of a leaf come from several places of the graph, as it has had several memories

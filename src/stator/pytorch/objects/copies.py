@@ -55,17 +55,22 @@ def _deepcopy(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Valu
 
 def _is_alone(space: Space, tensor: TensorValue) -> bool:
     """Whether nothing else lies in the storage of a tensor."""
-    recorder = tensor.recorder
-    first = recorder.tracked.copied.get(tensor.root)
-    if first is not None and tensor.root is not tensor:
+    recorder, root = tensor.recorder, tensor.root
+    first, copied = recorder.tracked.copied.get(root, (0, tensor))
+    if copied is not tensor:
         raise Restart(first, _refusal("its storage is that of a tensor that was copied").brk)
-    if tensor.source is not None:
-        return tensor not in recorder.tracked.rebound and holds(space, tensor, is_alone, "is alone in its storage")
-    made = [value for operation in recorder.nodes.operations.values() for value in operation.made_values]
-    alone = fills_storage(tensor.fake) and not any(value.root is tensor and value is not tensor for value in made)
+    alone = _owns_storage(space, root) and (root is tensor or fills_storage(tensor.fake))
     if alone:
-        recorder.tracked.copied.setdefault(tensor, recorder.trace.steps)
-    return alone and tensor.root is tensor
+        recorder.tracked.copied.setdefault(root, (recorder.trace.steps, tensor))
+    return alone
+
+
+def _owns_storage(space: Space, root: TensorValue) -> bool:
+    """Whether a storage consists of the elements of the tensor that came first, and no other has come from outside."""
+    recorder = root.recorder
+    if root.source is not None:
+        return root not in recorder.tracked.rebound and holds(space, root, is_alone, "is alone in its storage")
+    return fills_storage(root.fake)
 
 
 def is_alone(tensor: Host) -> bool:

@@ -37,10 +37,12 @@ if TYPE_CHECKING:
     from stator.space.space import Space
 
 __all__ = [
+    "Condition",
     "compute_again",
     "computed_after",
     "computed_number",
     "computed_sizes",
+    "condition_on_existing",
     "depends_on_draws",
     "existing_symbols",
     "is_of_numbers",
@@ -118,6 +120,33 @@ class _Formula:
         if not self.sources:
             raise NotKnown(None)
         return _compiled(text, tuple(self.sources.values()), tuple(self.functions)), tuple(self.sources)
+
+
+class Condition:
+    """A condition on existing numbers, which CPython computes again at each call.
+
+    Attributes:
+        compute: what gives it, of what is found at `sources`.
+        told: the condition as the program would write it.
+    """
+
+    def __init__(self, formula: _Formula, text: str) -> None:
+        self._formula, self._text = formula, text
+        self.compute, self.sources = formula.over(text)
+        self.told = formula.source(text, formula.written(text, alone=True)).expr()
+
+    def negated(self) -> Condition:
+        """The opposite."""
+        return Condition(self._formula, f"not {self._text}")
+
+
+def condition_on_existing(recorder: Recorder, value: Value) -> Condition | None:
+    """A condition on numbers that there are before the graph runs; None for one on what only the graph knows."""
+    formula = _Formula(recorder)
+    try:
+        return Condition(formula, formula.number(value))
+    except NotKnown:
+        return None
 
 
 def existing_symbols(recorder: Recorder, number: Number) -> dict[str, Value] | None:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from stator.models.numbers.number_text import METHODS, shown_later
 from stator.pytorch import internals
-from stator.pytorch.shapes import finite, symbols, whole
+from stator.pytorch.shapes import symbols, whole
 from stator.pytorch.shapes.assertions import Assertions
+from stator.pytorch.shapes.floats import exact, finite
 from stator.pytorch.shapes.symbols import SymValue, compute, decide
 from stator.pytorch.tensors.recording import record_function, record_method
 from stator.pytorch.tensors.subclass import dispatched
@@ -29,7 +31,20 @@ __all__ = ["install", "methods_of_numbers", "model_of"]
 
 def methods_of_numbers() -> dict[int, Handler]:
     """The models of the methods of numbers, for those that are symbols, by the ids of the host callables."""
-    return symbols.models() | whole.models() | finite.models()
+    return exact.exactly(symbols.models()) | _texts() | whole.models() | finite.models()
+
+
+def _texts() -> dict[int, Handler]:
+    """The models of methods that show a number: for a symbol the text waits for the graph."""
+
+    def handler_of(function: Function) -> Handler:
+        def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+            values = [arg.force() for arg in args]
+            return shown_later(space, function, values) if isinstance(values[0], SymValue) else None
+
+        return handler
+
+    return {method: handler_of(function) for method, function in METHODS.items()}
 
 
 def model_of(host: Host) -> Handler | None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator import errors
-from stator.models.numbers.number_text import METHODS, shown_later
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import NumberMeta, expression_of, hint_of, is_ragged, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
@@ -21,6 +20,7 @@ from stator.pytorch.shapes.computed import (
     refuse_drawn,
     selected,
 )
+from stator.pytorch.shapes.floats.real_numbers import decided_again
 from stator.space.deferred import DeferredNumber
 from stator.space.protocol import NOT_IMPLEMENTED, is_pure
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
@@ -136,6 +136,9 @@ def decide(trace: Trace, value: Value) -> Host:
 
     if value.cls is int and expression_of(value.number) is None:
         raise Unsupported(errors.DataDependentBranch(value.describe()))
+    again = decided_again(trace, value)
+    if again is not None:
+        return again
     refuse_drawn(trace, value)
     try:
         return value.cls(value.number)
@@ -267,16 +270,6 @@ def _truth(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
     return value if value.cls is bool else compute(space, operator.ne, [value, Constant(0)])
 
 
-def _text(function: Function) -> Handler:
-    """The model of a method that shows a number: for a symbol the text waits for the graph."""
-
-    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-        values = [arg.force() for arg in args]
-        return shown_later(space, function, values) if isinstance(values[0], SymValue) else None
-
-    return handler
-
-
 def _hash(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """What is hashed is a key, and keys are known."""
     return space.run_known(hash, [_known(space, args[0])]) if args[0].force().symbolic else None
@@ -297,7 +290,7 @@ COMPARISONS = ("lt", "le", "eq", "ne", "gt", "ge")
 
 def models() -> dict[int, Handler]:
     """The models of numbers' methods by the ids of the host callables, for calls.call_hook."""
-    found: dict[int, Handler] = {method: _text(function) for method, function in METHODS.items()}
+    found: dict[int, Handler] = {}
     for cls in (int, float):
         for name in ARITHMETIC:
             function = getattr(operator, name)

@@ -1,0 +1,66 @@
+"""Arithmetic and comparisons of floats that vary, as CPython has them where torch's symbols know better.
+
+Of floats that there are before the graph runs, CPython computes the number at each call, which then is an existing
+number itself. Of those that the graph reads a tensor is computed, as long as no error is possible.
+
+    loss = x.norm().item()
+    if loss - loss != 0:        # sub(scalar_tensor(loss), scalar_tensor(loss)).item(): 0, and NaN of an infinite loss
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator.pytorch.shapes.computed import compute_again, made_again
+from stator.pytorch.shapes.floats.real_numbers import operands_of, takes_for_real
+from stator.pytorch.shapes.symbols import SymValue
+from stator.pytorch.tensors.recording import record_function, record_method
+
+if TYPE_CHECKING:
+    from stator.pytorch.types import Function
+    from stator.space.protocol import Handler
+    from stator.space.space import Space
+    from stator.space.value import Value
+
+__all__ = ["exactly"]
+
+#: methods of tensors that compute what numbers do, by the functions that do
+_OF_TENSORS: dict[Function, str] = {
+    **{getattr(operator, name): name for name in ("lt", "le", "eq", "ne", "gt", "ge", "add", "sub", "mul")},
+    operator.truediv: "div",
+    operator.mod: "remainder",
+}
+
+
+def exactly(models: dict[int, Handler]) -> dict[int, Handler]:
+    """Models of methods of numbers, with what CPython computes where torch's symbols would simplify."""
+    return {method: _exact(handler) for method, handler in models.items()}
+
+
+def _exact(handler: Handler) -> Handler:
+    def exact(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        result = handler(space, args, kwargs)
+        recorder = space.trace.recorder
+        if not isinstance(result, SymValue) or not takes_for_real(recorder, result):
+            return result
+        operands, function = operands_of(recorder, result), result._node.target
+        if made_again(recorder, result) is None:
+            return _of_tensors(space, function, operands) or result
+        # a condition is computed again where it is decided
+        return result if result.cls is bool else compute_again(space, function, operands) or result
+
+    return exact
+
+
+def _of_tensors(space: Space, function: Function, operands: list[Any]) -> Value | None:
+    """What a tensor has that is computed of the operands; None where Python may raise an error, or gives another."""
+    name = _OF_TENSORS.get(function)
+    divides = function in (operator.truediv, operator.mod)
+    if name is None or (divides and (operands[1].symbolic or operands[1].host <= 0)):
+        return None
+    tensors = [record_function(space, torch.scalar_tensor, operand, dtype=torch.float64) for operand in operands]
+    found = record_method(space, name, *tensors)
+    return space.call(space.getattr(found, "item"), [], {}).force()

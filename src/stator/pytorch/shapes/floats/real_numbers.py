@@ -1,0 +1,91 @@
+"""Where torch takes floats for real numbers, of which it knows more than is so: what CPython computes decides there.
+
+if loss != loss:        # of a real number never; of a NaN it is so
+if n - n != 0:          # an infinite number is found by this
+turn = angle % 1        # 0, as a whole number would have it
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator.guards.guard import FOR_BRANCHES, Predicate
+from stator.pytorch.fake.metadata import expression_of, hint_of
+from stator.pytorch.shapes.computed import condition_on_existing, refuse_drawn
+from stator.pytorch.shapes.unbacked import symbols_of
+from stator.space.value import Constant
+
+if TYPE_CHECKING:
+    from stator.pytorch.interfaces import Recorder
+    from stator.space.interfaces import Trace
+
+__all__ = ["decided_again", "operands_of", "takes_for_real"]
+
+_COMPARISONS = frozenset((operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge))
+_CONNECTIVES = frozenset((operator.and_, operator.or_, torch.sym_not))
+
+
+def takes_for_real(recorder: Recorder, value: Any) -> bool:
+    """Whether torch may know more of a number or a condition that is computed of floats than is so."""
+    operands = operands_of(recorder, value)
+    if not operands or not any(_has_floats(recorder, operand) for operand in operands):
+        return False
+    target = value._node.target
+    if target in _CONNECTIVES:
+        return any(takes_for_real(recorder, operand) for operand in operands if operand.symbolic)
+    if target in _COMPARISONS:
+        return not all(_is_plain(recorder, operand) for operand in operands) or _are_one(*operands)
+    if value.cls is not float:
+        return False
+    lost = frozenset[Any]().union(*(symbols_of(operand.number) for operand in operands if operand.symbolic))
+    return target is operator.mod or bool(lost - symbols_of(value.number))
+
+
+def operands_of(recorder: Recorder, value: Any) -> list[Any]:
+    """What Python computes a symbolic number of; nothing for one that is there, or read from a tensor."""
+    node, values = value._node, recorder.nodes.values
+    if value.source is not None or node is None or node.op != "call_function":
+        return []
+    known = [values.get(arg) if isinstance(arg, torch.fx.Node) else Constant(arg) for arg in node.args]
+    are_numbers = (operand is not None and operand.cls in (int, float, bool) for operand in known)
+    return known if all(are_numbers) else []
+
+
+def _has_floats(recorder: Recorder, value: Any) -> bool:
+    """Whether a number is a float that varies, or is computed of one."""
+    if not value.symbolic:
+        return False
+    operands = operands_of(recorder, value)
+    return any(_has_floats(recorder, operand) for operand in operands) if operands else value.cls is float
+
+
+def _is_plain(recorder: Recorder, value: Any) -> bool:
+    """Whether a number is a symbol by itself, or finite, so that comparing it tells only what is compared."""
+    if not value.symbolic:
+        return math.isfinite(value.host)
+    return value.cls is not float or not operands_of(recorder, value) or not _has_floats(recorder, value)
+
+
+def _are_one(left: Any, right: Any) -> bool:
+    return bool(left.symbolic and right.symbolic and expression_of(left.number) == expression_of(right.number))
+
+
+def decided_again(trace: Trace, value: Any) -> bool | None:
+    """What a condition on existing floats is, as CPython computes it now, and under a guard at each call; None for one
+    that torch's symbols decide."""
+    recorder = value.recorder
+    if value.cls is not bool or not takes_for_real(recorder, value):
+        return None
+    hosts = {known.source: hint_of(known.number) for known in recorder.shapes.symbols.values()}
+    found = condition_on_existing(recorder, value)
+    if found is None or not all(source in hosts for source in found.sources):
+        return None
+    refuse_drawn(trace, value)
+    outcome = bool(found.compute(*(hosts[source] for source in found.sources)))
+    assumed = found if outcome else found.negated()
+    trace.guard(Predicate(assumed.sources, assumed.compute, assumed.told, FOR_BRANCHES))
+    return outcome
