@@ -137,3 +137,24 @@ def test_a_condition_on_computed_floats_is_told_as_it_is_written() -> None:
         assert torch.equal(compiled(torch.ones(2), rate), warm(torch.ones(2), rate))
     records = stator.stats().recompile_log
     assert records[-1].reason == "no longer: rate * 0.5 > 0.2 (`rate` is 0.3)" and stator.stats().frames == 3
+
+
+def squared_often(x: torch.Tensor, u: float) -> torch.Tensor:
+    for _ in range(40):
+        u = u * u
+    return x + 1 if u > 0.5 else x - 1
+
+
+def summed_often(x: torch.Tensor, u: float) -> torch.Tensor:
+    total = u
+    for _ in range(300):
+        total = total + u
+    return x + 1 if total > 300 else x - 1
+
+
+@pytest.mark.parametrize("program", [squared_often, summed_often])
+def test_numbers_of_many_steps_are_no_long_formulas(program: Callable[..., Any]) -> None:
+    """What is used twice would be written twice, 2 ** 40 times in all."""
+    compiled = stator.compile(program, backend="eager")
+    for u in (0.9, 0.99, 1.001, 1.0, 2.0, 0.5):
+        assert torch.equal(compiled(torch.ones(2), u), program(torch.ones(2), u)), u

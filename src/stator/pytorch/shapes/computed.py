@@ -52,6 +52,8 @@ __all__ = [
 ]
 
 _PAST_64_BITS = 1 << 63
+#: how many calls a formula has: what is used twice is computed twice, so those of `r = r * r` double with each line
+_MOST_STEPS = 200
 #: calls of numbers that raise no error
 _NEVER_FAILING = frozenset(
     (
@@ -68,6 +70,7 @@ class _Formula:
         self.recorder = recorder
         self.sources: dict[Source, str] = {}
         self.functions: dict[Function, str] = {}
+        self._steps = 0
 
     def call(self, function: Function, args: Sequence[Any]) -> str:
         """A call of a function; raises NotKnown where an argument isn't made of existing numbers."""
@@ -78,10 +81,14 @@ class _Formula:
         return self.functions.setdefault(function, f"f{len(self.functions)}")
 
     def number(self, value: Any) -> str:
+        """The text of a number; raises NotKnown where it isn't made of existing numbers, or of too many steps."""
         if not value.symbolic:
             return _shown(value)
         if value.source is not None:
             return self.name(value.source)
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            raise NotKnown(value)
         node, values = value._node, self.recorder.nodes.values
         if node is None or node.op != "call_function" or not all(operand in values for operand in node.all_input_nodes):
             return self.expression(value.number, value)

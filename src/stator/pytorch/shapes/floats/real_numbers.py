@@ -57,10 +57,17 @@ def operands_of(recorder: Recorder, value: Any) -> list[Any]:
 
 def _has_floats(recorder: Recorder, value: Any) -> bool:
     """Whether a number is a float that varies, or is computed of one."""
-    if not value.symbolic:
-        return False
-    operands = operands_of(recorder, value)
-    return any(_has_floats(recorder, operand) for operand in operands) if operands else value.cls is float
+    left, seen = [value], set[int]()
+    while left:
+        number = left.pop()
+        if not number.symbolic or number.cls is int or id(number) in seen:
+            continue  # ints made of floats are symbols of their own
+        seen.add(id(number))
+        operands = operands_of(recorder, number)
+        if not operands and number.cls is float:
+            return True
+        left += operands
+    return False
 
 
 def _is_plain(recorder: Recorder, value: Any) -> bool:
@@ -85,7 +92,10 @@ def decided_again(trace: Trace, value: Any) -> bool | None:
     if found is None or not all(source in hosts for source in found.sources):
         return None
     refuse_drawn(trace, value)
-    outcome = bool(found.compute(*(hosts[source] for source in found.sources)))
+    try:
+        outcome = bool(found.compute(*(hosts[source] for source in found.sources)))
+    except (ArithmeticError, ValueError):
+        return None  # what raised it has been met before
     assumed = found if outcome else found.negated()
     trace.guard(Predicate(assumed.sources, assumed.compute, assumed.told, FOR_BRANCHES))
     return outcome
