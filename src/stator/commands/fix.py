@@ -68,7 +68,7 @@ def refusal(before: Found, after: Found) -> str | None:
     """Why a patch does not hold; None if it does: all is as before, and more is captured."""
     for what, words in _COMPARED.items():
         if before[what] != after[what]:
-            return words + (_first_difference(before[what], after[what]) if what == "said" else "")
+            return words + _more_of(what, before, after)
     if after["choices"]:
         return f"the sides are of two kinds at {after['choices'][0].rpartition('/')[2]}"
     fewer = len(before["breaks"]) - len(after["breaks"])
@@ -79,6 +79,14 @@ def refusal(before: Found, after: Found) -> str | None:
     if slower > _LONGER and after["seconds"] > _TIMES * before["seconds"]:
         return f"the script runs {after['seconds']:.1f} s where it ran {before['seconds']:.1f}, without compiling"
     return None
+
+
+def _more_of(what: str, before: Found, after: Found) -> str:
+    """What is printed otherwise, or the error that the script ends with."""
+    if what == "code":
+        last = next(iter(after["said"].rstrip().splitlines()[::-1]), "")
+        return f": {shortened(last, _WIDTH)}" if last and after["code"] else ""
+    return _first_difference(before[what], after[what]) if what == "said" else ""
 
 
 def _first_difference(before: str, after: str) -> str:
