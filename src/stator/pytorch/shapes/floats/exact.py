@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.shapes.computed import compute_again, made_again
 from stator.pytorch.shapes.floats.real_numbers import operands_of, takes_for_real
 from stator.pytorch.shapes.symbols import SymValue
@@ -48,11 +49,21 @@ def _exact(handler: Handler) -> Handler:
             return result
         operands, function = operands_of(recorder, result), result._node.target
         if made_again(recorder, result) is None:
-            return _of_tensors(space, function, operands) or result
+            # A condition that torch does not know is known when the graph has run. (With a hint it is on existing
+            # numbers, by too many steps to compute it again.)
+            waits = result.cls is bool and hint_of(result.number) is None and not _is_known(result.number)
+            return (None if waits else _of_tensors(space, function, operands)) or result
         # a condition is computed again where it is decided
         return result if result.cls is bool else compute_again(space, function, operands) or result
 
     return exact
+
+
+def _is_known(condition: Any) -> bool:
+    """Whether torch knows a condition on what only the graph reads."""
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    return statically_known_true(condition) or statically_known_true(torch.sym_not(condition))
 
 
 def _of_tensors(space: Space, function: Function, operands: list[Any]) -> Value | None:
