@@ -17,6 +17,10 @@ Dim = int | None
 _MARK = "_dynamo_dynamic_indices"
 #: what helps where a parameter has been frozen, or a tensor in an object requires gradients in some calls only
 _FROZEN = "freeze parameters before the first call: {} has a graph with gradients, and one without"
+_SMALL = (
+    "a size of 0 or 1 has a graph of its own, as operations treat it otherwise; where several sizes may be so, pad "
+    "to 2 at least, or keep what is so small out with stator.disable"
+)
 #: bits of dispatch keys → what a tensor is that has them, and one that has not
 KEY_WORDS: dict[int, tuple[str, str]] = {}
 
@@ -143,7 +147,7 @@ def _size_change(name: str, was: tuple[Dim, ...], now: tuple[int, ...], within: 
     if all(was[dim] in (0, 1) or now[dim] in (0, 1) for dim in dims):
         return (
             "; ".join(changes),
-            "a size of 0 or 1 has a graph of its own: operations treat it otherwise",
+            _SMALL,
             *shapes,
         )
     return (
