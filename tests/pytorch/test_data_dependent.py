@@ -372,3 +372,15 @@ def test_a_condition_on_many_numbers_names_what_holds_them():
         compiled(torch.full((2,), float(n)))
     told = "a condition on best['loss'], best['rate'], items of losses and a number from Tensor.item depends"
     assert told in stator.stats().breaks[-1].reason
+
+
+def test_an_operation_that_must_know_a_number_says_where_it_is_from() -> None:
+    def weighted(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        weights = torch.bincount(y, minlength=3).float()
+        return torch.nn.functional.cross_entropy(x, y, weight=weights)
+
+    x, y = torch.arange(12.0).view(4, 3), torch.tensor([0, 1, 2, 1])
+    torch.testing.assert_close(stator.compile(weighted, backend="eager")(x, y), weighted(x, y))
+    (brk,) = stator.stats().breaks
+    assert brk.code == "SB0202"
+    assert brk.reason.endswith("depends on the value of a tensor: how many elements torch.bincount gives")

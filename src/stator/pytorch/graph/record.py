@@ -88,8 +88,8 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
     run = executor.run_once if call.reads_history else executor.run
     try:
         observed = run(call.function, call.args, call.kwargs, fakes, fill)
-    except (Failure, Unsupported):
-        recorder.shapes.note_unseen()
+    except (Failure, Unsupported) as e:
+        recorder.shapes.note_failure(e, executor.undecided)
         raise
     operation.bindings = recorder.shapes.bindings(observed.result, call.function)
     outcome = outcome_of(observed, fakes, before, describe_callable(call.function), recorder.fakes.symbolic)

@@ -33,9 +33,9 @@ from stator.pytorch.shapes.contexts import (
 )
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.shapes.unbacked import is_decided, sizes_of, symbols_of
-from stator.pytorch.shapes.words import counts_elements, number_in_words
+from stator.pytorch.shapes.words import counts_elements, number_in_words, number_needed
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
-from stator.space.value import Value
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     import sympy  # type: ignore[import-untyped]
@@ -344,10 +344,14 @@ class Shapes:
         """Where in the result of an operation the symbols are found that are known only when it runs."""
         return None if self._env is None else unbacked.bindings(self._env, self._unseen, result, function)
 
-    def note_unseen(self) -> None:
-        """An operation has failed: the numbers that it has read by then have symbols, which nobody has seen."""
+    def note_failure(self, failed: Exception, undecided: object) -> None:
+        """An operation has failed: the numbers that it has read by then have symbols, which nobody has seen. A break
+        says where the number is from that it must know, if torch has told (`undecided`).
+        """
         if self._env is not None:
             unbacked.note_unseen(self._env, self._unseen)
+        if isinstance(failed, Unsupported) and undecided is not None:
+            failed.brk = number_needed(self.recorder, failed.brk, undecided)
 
     # -- guards -------------------------------------------------------------------------------------------------
 

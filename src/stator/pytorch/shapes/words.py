@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from stator import errors
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.metadata import expression_of
 from stator.pytorch.shapes.unbacked import symbols_of
@@ -12,11 +13,12 @@ from stator.pytorch.shapes.unbacked import symbols_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from stator.errors.catalogue import Break
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import Operation
     from stator.pytorch.types import Number
 
-__all__ = ["counts_elements", "number_in_words", "symbols_in_words"]
+__all__ = ["counts_elements", "number_in_words", "number_needed", "symbols_in_words"]
 
 #: how many items of one container are named, and how many numbers in all
 _MOST_ITEMS, _MOST_NAMED = 2, 4
@@ -41,6 +43,17 @@ def number_in_words(recorder: Recorder, number: Number, condition: bool) -> str:
     if condition:
         return f"a condition on {shown}"
     return shown if expression is not None and expression.is_symbol else f"a number computed of {shown}"
+
+
+def number_needed(recorder: Recorder, brk: Break, undecided: Any) -> Break:
+    """The break at an operation that must know a number, with where that is from, unless it is a private function:
+    `undecided` is torch's error.
+    """
+    made, symbols = _made(recorder), getattr(getattr(undecided, "cond", None), "free_symbols", ())
+    found = sorted({made[str(symbol)] for symbol in symbols if "._" not in made.get(str(symbol), "._")})
+    if not isinstance(brk, errors.DataDependentValue) or not found:
+        return brk
+    return errors.DataDependentValue(brk.operation, f"{brk.does}: {_listed(found)}").advising(brk.hint)
 
 
 def counts_elements(recorder: Recorder, number: Number) -> bool:
