@@ -92,6 +92,7 @@ def no_structured_trace() -> None:
     gives some to each logger that does not propagate."""
     trace = logging.getLogger("torch.__trace")
     trace.propagate = True
+    trace.parent = None  # whose handler, torch's, would show the first record
     trace.handlers[:] = [handler for handler in trace.handlers if not type(handler).__module__.startswith("_pytest")]
 
 
