@@ -84,7 +84,7 @@ def refusal(before: Found, after: Found) -> str | None:
 def _more_of(what: str, before: Found, after: Found) -> str:
     """What is printed otherwise, or the error that the script ends with."""
     if what == "code":
-        last = next(iter(after["said"].rstrip().splitlines()[::-1]), "")
+        last = after["said"].rstrip().rpartition("\n")[2]
         return f": {shortened(last, _WIDTH)}" if last and after["code"] else ""
     return _first_difference(before[what], after[what]) if what == "said" else ""
 

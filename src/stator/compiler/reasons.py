@@ -56,10 +56,12 @@ def called_code(code: CodeType, function: Host, args: list[Host]) -> CodeType:
 def nearest(entries: Sequence[Entry], function: Host, args: list[Host]) -> Entry:
     """Of the last entries that do not fit a call the one that fails guards of the fewest lines, the last such: others
     are perhaps for another case of what is decided first."""
+    if len(entries) == 1:
+        return entries[0]
     call, best, fewest = CallInputs(function, tuple(args)), entries[-1], sys.maxsize
     for entry in reversed(entries[-_MOST_COMPARED:]):
         guards = program_of(entry).reference.guards
-        lines = len({guard.place() for guard in guards if not guard.check(call)}) if len(entries) > 1 else 1
+        lines = len({guard.place() for guard in guards if not guard.check(call)})
         if lines < fewest:
             best, fewest = entry, lines
         if fewest == 1:

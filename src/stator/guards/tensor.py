@@ -17,6 +17,7 @@ Dim = int | None
 _MARK = "_dynamo_dynamic_indices"
 #: what helps where a parameter has been frozen, or a tensor in an object requires gradients in some calls only
 _FROZEN = "freeze parameters before the first call: {} has a graph with gradients, and one without"
+#: what helps where a size is, or was, 0 or 1
 _SMALL = (
     "a size of 0 or 1 has a graph of its own, as operations treat it otherwise; where several sizes may be so, pad "
     "to 2 at least, or keep what is so small out with stator.disable"
@@ -145,11 +146,7 @@ def _size_change(name: str, was: tuple[Dim, ...], now: tuple[int, ...], within: 
     changes = [f"size {dim} of {quoted(name)} was {was[dim]}, is {now[dim]}" for dim in dims]
     given = dims[0] if len(dims) == 1 else dims
     if all(was[dim] in (0, 1) or now[dim] in (0, 1) for dim in dims):
-        return (
-            "; ".join(changes),
-            _SMALL,
-            *shapes,
-        )
+        return "; ".join(changes), _SMALL, *shapes
     return (
         "; ".join(changes),
         f"{_mark(name, given, within)} makes one graph for all sizes, unless a line needs the number, or more varies",

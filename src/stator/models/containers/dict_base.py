@@ -86,7 +86,9 @@ class DictBase(ExtensibleValue):
 
     def _may_select(self, space: Space, key: Value) -> bool:
         """Whether the key finds what it found before the trace: nothing has been written that it may be equal to."""
-        return not self.table.overlay or self.table.stands_apart(self.hash_key(space, key))
+        if not self.table.overlay:
+            return True
+        return (key.symbolic or key.selects) and self.table.stands_apart(self.hash_key(space, key))
 
     def pairs(self, space: Space) -> list[tuple[Value, Value]]:
         """Keys and items, in order."""

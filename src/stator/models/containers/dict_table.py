@@ -162,7 +162,7 @@ class Table:
 
     def stands_apart(self, key: Host) -> bool:
         """Whether the key is a number or a text that varies, and none of what has been written."""
-        return self._waiting(key) is key
+        return varies(key) and self._waiting(key) is key
 
     def _overlaid(self, space: Space, key: Host) -> Entry | None:
         if not self._direct(key):

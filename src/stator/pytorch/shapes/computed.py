@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Condition",
+    "arguments_of",
     "compute_again",
     "computed_after",
     "computed_number",
@@ -92,9 +93,7 @@ class _Formula:
         node, values = value._node, self.recorder.nodes.values
         if node is None or node.op != "call_function" or not all(operand in values for operand in node.all_input_nodes):
             return self.expression(value.number, value)
-        return self.call(
-            node.target, [values[arg] if isinstance(arg, torch.fx.Node) else Constant(arg) for arg in node.args]
-        )
+        return self.call(node.target, arguments_of(self.recorder, node))
 
     def expression(self, number: Number, value: Value | None = None) -> str:
         """A size that an operation's result has: as an expression over symbols, which is exact for whole numbers."""
@@ -127,6 +126,12 @@ class _Formula:
         if not self.sources:
             raise NotKnown(None)
         return _compiled(text, tuple(self.sources.values()), tuple(self.functions)), tuple(self.sources)
+
+
+def arguments_of(recorder: Recorder, node: torch.fx.Node) -> list[Any]:
+    """The values that a node is given; None for what is no value of the trace's."""
+    values = recorder.nodes.values
+    return [values.get(arg) if isinstance(arg, torch.fx.Node) else Constant(arg) for arg in node.args]
 
 
 class Condition:
@@ -272,8 +277,7 @@ def _operands(recorder: Recorder, value: Any) -> list[Any] | None:
     node = value._node if value.symbolic and value.cls is not int else None
     if node is None or not _never_fails(node):
         return None
-    values = recorder.nodes.values
-    args = [values.get(arg) if isinstance(arg, torch.fx.Node) else Constant(arg) for arg in node.args]
+    args = arguments_of(recorder, node)
     return None if None in args else args
 
 

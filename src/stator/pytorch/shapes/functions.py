@@ -16,7 +16,7 @@ from stator.pytorch.shapes import symbols, whole
 from stator.pytorch.shapes.assertions import Assertions
 from stator.pytorch.shapes.floats import exact, finite
 from stator.pytorch.shapes.symbols import SymValue, compute, decide
-from stator.pytorch.tensors.recording import record_function, record_method
+from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.subclass import dispatched
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import EXTREME_HOOKS, FALSE, TRUE, Handler, bad_call, register
@@ -142,10 +142,9 @@ def _better(space: Space, symbol: str, item: Value, best: Value) -> Value | None
     if item.cls is not float or not (_is_open(item) or _is_open(best)):
         return None
     # by an operation on tensors: of NaN, symbols know less than Python does
-    tensors = [record_function(space, torch.scalar_tensor, number, dtype=torch.float64) for number in (item, best)]
+    tensors = exact.in_tensors(space, (item, best))
     condition = record_method(space, "gt" if symbol == ">" else "lt", *tensors)
-    chosen = record_method(space, "where", tensors[0], condition, tensors[1])
-    return space.call(space.getattr(chosen, "item"), [], {}).force()
+    return exact.number_in(space, record_method(space, "where", tensors[0], condition, tensors[1]))
 
 
 def _is_open(value: Value) -> bool:

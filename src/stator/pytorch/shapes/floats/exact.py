@@ -21,12 +21,14 @@ from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.tensors.recording import record_function, record_method
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stator.pytorch.types import Function
     from stator.space.protocol import Handler
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["exactly"]
+__all__ = ["exactly", "in_tensors", "number_in"]
 
 #: methods of tensors that compute what numbers do, by the functions that do
 _OF_TENSORS: dict[Function, str] = {
@@ -52,9 +54,11 @@ def _exact(handler: Handler) -> Handler:
             # A condition that torch does not know is known when the graph has run. (With a hint it is on existing
             # numbers, by too many steps to compute it again.)
             waits = result.cls is bool and hint_of(result.number) is None and not _is_known(result.number)
-            return (None if waits else _of_tensors(space, function, operands)) or result
-        # a condition is computed again where it is decided
-        return result if result.cls is bool else compute_again(space, function, operands) or result
+            found = None if waits else _of_tensors(space, function, operands)
+        else:
+            # a condition is computed again where it is decided
+            found = None if result.cls is bool else compute_again(space, function, operands)
+        return result if found is None else found
 
     return exact
 
@@ -72,6 +76,14 @@ def _of_tensors(space: Space, function: Function, operands: list[Any]) -> Value 
     divides = function in (operator.truediv, operator.mod)
     if name is None or (divides and (operands[1].symbolic or operands[1].host <= 0)):
         return None
-    tensors = [record_function(space, torch.scalar_tensor, operand, dtype=torch.float64) for operand in operands]
-    found = record_method(space, name, *tensors)
-    return space.call(space.getattr(found, "item"), [], {}).force()
+    return number_in(space, record_method(space, name, *in_tensors(space, operands)))
+
+
+def in_tensors(space: Space, numbers: Iterable[Value]) -> list[Any]:
+    """Tensors of numbers, which hold all that floats are, recorded."""
+    return [record_function(space, torch.scalar_tensor, number, dtype=torch.float64) for number in numbers]
+
+
+def number_in(space: Space, tensor: Value) -> Value:
+    """The number in a tensor, recorded: a symbol of its own."""
+    return space.call(space.getattr(tensor, "item"), [], {}).force()

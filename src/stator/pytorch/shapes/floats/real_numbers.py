@@ -15,9 +15,8 @@ import torch
 
 from stator.guards.guard import FOR_BRANCHES, Predicate
 from stator.pytorch.fake.metadata import expression_of, hint_of
-from stator.pytorch.shapes.computed import condition_on_existing, refuse_drawn
+from stator.pytorch.shapes.computed import arguments_of, condition_on_existing, refuse_drawn
 from stator.pytorch.shapes.unbacked import symbols_of
-from stator.space.value import Constant
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
@@ -47,10 +46,10 @@ def takes_for_real(recorder: Recorder, value: Any) -> bool:
 
 def operands_of(recorder: Recorder, value: Any) -> list[Any]:
     """What Python computes a symbolic number of; nothing for one that is there, or read from a tensor."""
-    node, values = value._node, recorder.nodes.values
+    node = value._node
     if value.source is not None or node is None or node.op != "call_function":
         return []
-    known = [values.get(arg) if isinstance(arg, torch.fx.Node) else Constant(arg) for arg in node.args]
+    known = arguments_of(recorder, node)
     are_numbers = (operand is not None and operand.cls in (int, float, bool) for operand in known)
     return known if all(are_numbers) else []
 
@@ -87,9 +86,11 @@ def decided_again(trace: Trace, value: Any) -> bool | None:
     recorder = value.recorder
     if value.cls is not bool or not takes_for_real(recorder, value):
         return None
-    hosts = {known.source: hint_of(known.number) for known in recorder.shapes.symbols.values()}
     found = condition_on_existing(recorder, value)
-    if found is None or not all(source in hosts for source in found.sources):
+    if found is None:
+        return None
+    hosts = {known.source: hint_of(known.number) for known in recorder.shapes.symbols.values()}
+    if not all(source in hosts for source in found.sources):
         return None
     refuse_drawn(trace, value)
     try:
