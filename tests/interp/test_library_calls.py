@@ -1,6 +1,7 @@
 # needs: torch
 """Library functions that compute nothing of the graph: a break inside of one is a break at the user's call of it."""
 
+import heapq
 import importlib.util
 import os
 import sqlite3
@@ -236,3 +237,15 @@ def test_names_are_those_of_the_program(library, tmp_path):
     assert "a library's code cannot be traced: a function of the standard library" in reasons  # os.walk, of frozen code
     (record,) = told(stator.compile(loop, backend="eager"), torch.ones(3), iter(library.Bar([1, 2]))).breaks
     assert record.reason == "use of the generator Bar.__iter__, which was made outside the compiled function"
+
+
+def test_the_number_that_a_library_must_know_is_told():
+    def step(x):
+        scores = [(x[i].item(), i) for i in range(3)]
+        heapq.heapify(scores)
+        return scores[0]
+
+    says = "call of heapify, in which a condition on a number from Tensor.item depends on the value of a tensor"
+    with pytest.raises(stator.GraphBreakError) as told_of:
+        stator.compile(step, backend="eager", fullgraph=True)(torch.ones(3))
+    assert says in " ".join(str(told_of.value).split())

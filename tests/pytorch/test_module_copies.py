@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import io
 import pickle
 from collections.abc import Callable
@@ -179,3 +180,30 @@ def test_a_copy_of_what_is_detached_and_of_what_it_was(backend: str) -> None:
         results, expected = compiled(p, x), both(p, x)
         assert str(results) == str(expected)
         assert results[2].stride() == expected[2].stride()
+
+
+@dataclasses.dataclass
+class Cache:
+    keys: torch.Tensor
+    steps: int = 0
+    sizes: list[int] = dataclasses.field(default_factory=list)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_copy_that_cannot_be_captured_is_one_break(backend: str) -> None:
+    """Not one in each of the calls inside, whose memo has other ids for keys each time."""
+
+    def step(x: torch.Tensor, cache: Cache) -> Any:
+        y = x * 2
+        cache.steps += 1
+        cache.sizes.append(len(x))
+        kept = dataclasses.asdict(cache)
+        return y + kept["keys"].sum(), kept["sizes"]
+
+    compiled = stator.compile(step, backend=backend)
+    for rows in (2, 2, 3, 3, 3, 5, 2, 3, 5):
+        caches = [Cache(torch.arange(8.0)[3:]) for _ in range(2)]  # a view: its storage holds more
+        (found, sizes), (expected, others) = compiled(torch.ones(rows), caches[0]), step(torch.ones(rows), caches[1])
+        assert torch.equal(found, expected) and sizes == others and caches[0].sizes == sizes
+    assert {brk.reason.split(" meets")[0] for brk in stator.stats().breaks} == {"call of copy.deepcopy"}
+    assert len(stator.stats().recompile_log) <= 4

@@ -871,3 +871,29 @@ def test_a_module_that_is_compiled_too_often_is_told_by_its_forward() -> None:
         compiled(ONES, name)
     (told,) = [brk for brk in stator.stats().breaks if brk.code == "SB0501"]
     assert told.where.startswith(f"{__file__}:") and "forward was compiled" in told.reason
+
+
+def test_parts_of_a_module_are_told_as_the_program_has_them() -> None:
+    class Heads(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.heads = nn.ModuleDict({"16": nn.Linear(1, 1), "a b": nn.Linear(1, 1), "last": nn.Linear(1, 1)})
+            self.scales = nn.ParameterDict({"7": torch.ones(1)})
+            self.layers = nn.ModuleList([nn.Linear(1, 1)])
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.heads["16"](x) + self.heads["a b"](x) + self.heads["last"](x)
+            return self.layers[0](x) * self.scales["7"]
+
+    net, told = Heads().requires_grad_(False), []
+    for name, parameter in net.named_parameters():
+        if "bias" not in name:
+            stator.reset()
+            compiled = stator.compile(net, backend="eager")
+            compiled(ONES[:1])
+            parameter.requires_grad_(True)
+            compiled(ONES[:1])
+            parameter.requires_grad_(False)
+            told.append(reason().reason.partition(" requires")[0])
+    heads = ["`self.heads['16'].weight`", "`self.heads['a b'].weight`", "`self.heads.last.weight`"]
+    assert told == [*heads, "`self.scales['7']`", "`self.layers[0].weight`"]

@@ -126,3 +126,29 @@ def test_with_inductor() -> None:
         x = torch.arange(float(torch.Size(sizes).numel())).reshape(sizes)
         for found, expected in zip(compiled(x), program(x), strict=True):
             assert torch.equal(found, expected) and found.stride() == expected.stride()
+
+
+def rows_of(x: torch.Tensor, y: torch.Tensor) -> Any:
+    part = x[:, :2]
+    with torch.no_grad():
+        y[0].add_(1)
+    return part, part.square() * x.shape[0], y.view(-1)[2:], torch.cat([x, y])
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "inductor"])
+def test_where_a_view_begins_varies_and_may_be_0(backend: str) -> None:
+    """A cache is a view in the first steps, and in the next a tensor that `cat` has made: that is no new graph."""
+    compiled = stator.compile(rows_of, backend=backend)
+    # the offset is once that of the other tensor, and once equal to a size
+    for offset, rows in ((32, 3), (16, 4), (5, 5), (0, 6), (1, 5), (4, 4), (3, 20)):
+        outcomes = []
+        for run in (compiled, rows_of):
+            x, y = (torch.arange(150.0, requires_grad=wanted) for wanted in (True, False))
+            results = run(x[offset:].narrow(0, 0, 4 * rows).view(rows, 4), y[offset:][: 4 * rows].view(rows, 4))
+            torch.cat([part.flatten() for part in results]).square().sum().backward()
+            outcomes.append(([(part, part.stride(), part.storage_offset()) for part in results], x.grad, y))
+        assert str(outcomes[0][0]) == str(outcomes[1][0]) or backend != "eager"
+        for found, expected in zip(*[[part for part, *_ in made] + [g, y] for made, g, y in outcomes], strict=True):
+            assert torch.equal(found, expected)
+            assert found.stride() == expected.stride() and found.storage_offset() == expected.storage_offset()
+    assert stator.stats().graphs == 2

@@ -277,9 +277,10 @@ class LibraryCall(Break):
 
     code = "SB0122"
     title = "call of a library's function that breaks inside"
-    template = "a library's code cannot be traced: {function}"
+    template = "a library's code cannot be traced: {function}{why}"
     hint = "nothing need be done; to have one graph, move the call out of the compiled function"
     function: str
+    why: str = ""
 
 
 class NewFinalizer(Break):

@@ -83,9 +83,9 @@ class Called(NamedTuple):
 FORWARDERS: list[Callable[[Called, CallInputs], Called | None]] = []
 #: asked what the parameters of a code object are, where that is not their names
 PARAMETERS: list[Callable[[CodeType], Sequence[str] | None]] = []
-#: by kinds of sources: asked how a program writes such a step, given what it calls other sources; None where the step's
-#: own text will do
-STEPS: dict[type[Source], Callable[[Any, Callable[[Source], str]], str | None]] = {}
+#: by kinds of sources: asked how a program writes such a step, given what other sources are called; None where the
+#: step's own text will do
+STEPS: dict[type[Source], Callable[[Any, Names], str | None]] = {}
 #: asked which variables the loop binds in which a frame goes on
 LOOP_VARIABLES: list[Callable[[CodeType], Sequence[str]]] = []
 #: asked about a container, by its path in the program: whose it is and what it holds, where the program sees only those
@@ -146,6 +146,13 @@ class Names:
         """The path in backticks, if it is an expression."""
         return quoted(self.of(source))
 
+    def found_at(self, source: Source) -> object:
+        """What is found at the source; None where nothing is, or the names are those of no call."""
+        try:
+            return None if self._call is None else self._call.get(source)
+        except LoadError:
+            return None
+
     def contents(self, source: Source) -> tuple[str, str] | None:
         """Whose the container is and what it holds, if the program sees only those: `self.layers[0]`, forward hook."""
         name = self.of(source)
@@ -170,7 +177,7 @@ class Names:
         owner, _, name = method.rpartition(".")
         if source.name != "__self__" or not owner:
             return ""
-        found = self._object(source.base)
+        found = self.found_at(source.base)
         return owner if isinstance(found, MethodType | BuiltinFunctionType) and found.__name__ == name else ""
 
     def _item(self, source: ItemSource) -> str | None:
@@ -198,34 +205,27 @@ class Names:
     def _asked(self, source: Source) -> str | None:
         """What whoever knows this kind of sources says."""
         ask = STEPS.get(type(source))
-        return None if ask is None else ask(source, self.of)
+        return None if ask is None else ask(source, self)
 
     def _part_of_frame(self, source: Source, name: str) -> str | None:
         """What only a frame that is gone on with has."""
         if not name.startswith(".stack"):
             return _OF_FRAMES.get(name.rstrip("0123456789"))
-        kind = type(self._object(source))
+        kind = type(self.found_at(source))
         if type_lookup(kind, "__next__") is not ABSENT:
             return "the loop"
         made = f"the {kind.__name__} that the line makes" if kind in (list, dict, set) else ""
         return self._variable(source) or made or "the value of a part of the line"
 
-    def _object(self, source: Source) -> object:
-        """What is found at the source; None where nothing is."""
-        try:
-            return None if self._call is None else self._call.get(source)
-        except LoadError:
-            return None
-
     def _variable(self, source: Source) -> str:
         """The variable that has the object, where the path to it leads through the value of a part of a line."""
         if not any(step in self._stacked for step in source.chain()):
             return ""
-        found = self._object(source)
+        found = self.found_at(source)
         if type(found) in _NUMBERS_AND_TEXTS:
             return ""  # there are several of them that are one object
         variables = ((other, name) for other, name in self._parameters.items() if not name.startswith("."))
-        return next((name for other, name in variables if self._object(other) is found), "")
+        return next((name for other, name in variables if self.found_at(other) is found), "")
 
     def _told(self, source: CallSource) -> str | None:
         """What a function of ours has read; the text of some is an expression of the program's."""
@@ -256,7 +256,7 @@ class Names:
         variables = [name for ask in LOOP_VARIABLES for name in ask(code)]
         if not isinstance(over, ItemSource):
             return variables[0] if len(variables) == 1 else ""
-        kind = type(self._object(loop))
+        kind = type(self.found_at(loop))
         part = over.index + (kind is enumerate)
         return variables[part] if kind in (enumerate, zip) and part < len(variables) > 1 else ""
 

@@ -44,10 +44,10 @@ _OF_PYTHON = (
     errors.SuspendedCoroutine,
     errors.ImportWithSideEffects,
     errors.LibraryCall,
-    errors.DataDependentBranch,  # over numbers: it was given no tensor
-    errors.DataDependentValue,
     errors.DrawnBranch,
 )
+#: breaks over the program's numbers (it was given no tensor), which messages tell of: `heapq.heapify(scores)`
+_OF_NUMBERS = (errors.DataDependentBranch, errors.DataDependentValue)
 #: parts of an argument that are looked at
 _MOST_PARTS = 100
 #: what calls of an object or a class are in the program
@@ -56,7 +56,7 @@ _CALLS = (".__init__", ".__new__", ".__call__")
 
 def whole_call(frame: Frame, brk: Break) -> Break | None:
     """The break at the call of an inlined frame in which something breaks; None where it is gone on with inside."""
-    if frame.parent is None or not isinstance(brk, _OF_PYTHON) or not is_apart(frame):
+    if frame.parent is None or not isinstance(brk, _OF_PYTHON + _OF_NUMBERS) or not is_apart(frame):
         return None
     if not all(policy.is_foreign(code) for code in frame.trace.breaks.codes_within(frame)):
         return None
@@ -64,7 +64,9 @@ def whole_call(frame: Frame, brk: Break) -> Break | None:
         return errors.RandomStateAccess(f"{frame.globals.get('__name__')}.{frame.code.co_qualname}")
     if isinstance(brk, errors.DrawnBranch):
         return brk
-    return errors.LibraryCall(_called(frame))
+    if isinstance(brk, _OF_NUMBERS):
+        return errors.LibraryCall(_called(frame), f", in which {brk.reason}")
+    return errors.LibraryCall(_called(frame), brk.why if isinstance(brk, errors.LibraryCall) else "")
 
 
 def _called(frame: Frame) -> str:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator.pytorch import internals
-from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.tensors.calls import function_handler, method_handler
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.recording import record_method
@@ -69,10 +68,7 @@ def _comparing(host: Host, otherwise: Handler, condition: Handler) -> Handler:
         decided = space.trace.assumed(found)
         if decided is not None:
             return Constant(decided)
-        number = as_number(space, found, object)
-        if isinstance(number, SymValue) and number.operation is not None:
-            number.operation.called = host
-        return number or otherwise(space, args, kwargs)
+        return as_number(space, found, object, host) or otherwise(space, args, kwargs)
 
     return handler
 

@@ -29,7 +29,7 @@ _PARTS = {
     "distributed": ("awaited", "calls", "collectives", "functional", "groups", "meshes", "messages", "options", "work"),
     "fake": ("data_readers",),
     "higher_order": ("branches", "functorch", "higher_order", "triton_kernels", "vmap"),
-    "modules": ("module_hooks", "naming", "optim", "recurrent", "scripted"),
+    "modules": ("module_hooks", "moving_averages", "naming", "optim", "recurrent", "scripted"),
     "ranks": ("listener",),
     "sequences": ("calls",),
     "objects": ("storages",),

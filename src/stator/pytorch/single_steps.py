@@ -1,10 +1,12 @@
-"""Python functions of torch that are one step to the program, though many frames of torch's own are inside.
+"""Functions of Python that are one step to the program, though many frames of libraries' own are inside.
 
     torch.compiler.reset()
     model.double()
+    copy.deepcopy(cache)
 
 They are traced. Where that breaks, it breaks once, at the program's call (see `whole_calls`): a conversion of a module
-would break at each of its parameters, a reset at each lock that it takes.
+would break at each of its parameters, a reset at each lock that it takes, a copy inside of recursive calls with a memo
+that has the ids of objects for its keys.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ _STEPS = {
     **{("torch._dynamo", name): f"torch._dynamo.{name}" for name in ("reset", "reset_code_caches")},
     ("torch._dynamo.decorators", "disable"): "torch._dynamo.disable",
     **{("torch.serialization", name): f"torch.{name}" for name in ("save", "load")},
+    ("copy", "deepcopy"): "copy.deepcopy",
     ("torch.utils.dlpack", "from_dlpack"): "torch.from_dlpack",
     ("torch.autograd.gradcheck", "gradcheck"): "torch.autograd.gradcheck",
     ("torch.autograd.gradcheck", "gradgradcheck"): "torch.autograd.gradgradcheck",

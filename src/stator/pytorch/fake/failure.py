@@ -114,10 +114,16 @@ def describe_callable(function: object) -> str:
         return _public_names()[id(function)]
     owner = getattr(function, "__objclass__", None)
     name = getattr(function, "__name__", None) or str(function)
+    if name in _CONVERSIONS:
+        return _CONVERSIONS[name]
     if owner is not None or getattr(function, "__qualname__", "").startswith("Tensor."):
         return f"Tensor.{name}"
     module = getattr(function, "__module__", None) or "torch"
     return f"{module}.{name}".replace("torch._C.", "torch.").replace("torch._ops.", "torch.ops.")
+
+
+#: methods that make a number of a tensor → how programs call them
+_CONVERSIONS = {"__bool__": "bool(tensor)", "__int__": "int(tensor)", "__float__": "float(tensor)"}
 
 
 @functools.cache

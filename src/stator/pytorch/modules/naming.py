@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from stator.guards import naming
 from stator.guards.naming import Called
@@ -14,27 +15,38 @@ from stator.guards.source import CallSource, DictItemSource, ItemSource
 from stator.pytorch import internals
 
 if TYPE_CHECKING:
+    from stator.guards.naming import Names
     from stator.guards.source import CallInputs, Source
 
 _TABLES = tuple(f".{table}" for table in internals.MODULE_MEMBERS)
 
 
-def _member(source: DictItemSource, name_of: Callable[[Source], str]) -> str | None:
+def _member(source: DictItemSource, names: Names) -> str | None:
     """`self.layers[3].weight`, for what is in a module's tables."""
     if type(source.key) is not str:
         return None
-    table = name_of(source.base)
+    table = names.of(source.base)
     if not table.endswith(_TABLES):
         return None
     owner = table.rpartition(".")[0]
-    return f"{owner}.{source.key}" if source.key.isidentifier() else f"{owner}[{source.key}]"
+    if source.key.isidentifier():
+        return f"{owner}.{source.key}"
+    counted = source.key.isdecimal() and not _has_keys(source.base, names)
+    return f"{owner}[{source.key if counted else repr(source.key)}]"
 
 
-def _selected(source: CallSource, name_of: Callable[[Source], str]) -> str | None:
+def _has_keys(table: Source, names: Names) -> bool:
+    """Whether the module with the table is indexed by texts: `self.heads["16"]`, of a ModuleDict."""
+    modules = (found for step in table.chain() if isinstance(found := names.found_at(step), torch.nn.Module))
+    return isinstance(next(modules, None), torch.nn.ModuleDict | torch.nn.ParameterDict)
+
+
+def _selected(source: CallSource, names: Names) -> str | None:
     """`self.layers[i]`, where the table is that of a module."""
     if not source.text.startswith("{}["):
         return None
-    table, selected = name_of(source.base), source.expr(lambda step: name_of(step) if step is not source else None)
+    table = names.of(source.base)
+    selected = source.expr(lambda step: names.of(step) if step is not source else None)
     selected = selected.removeprefix(table)
     if table.endswith("._modules"):
         return table.removesuffix("._modules") + _NUMBERED.sub(r"[\1]", selected)

@@ -50,7 +50,9 @@ def env_class() -> type[ShapeEnv]:
     """
     from torch.fx.experimental import symbolic_shapes
 
-    class ShapeEnv(symbolic_shapes.ShapeEnv):  # whoever asks for the type's name finds torch's
+    base: Any = type("ShapeEnv", (symbolic_shapes.ShapeEnv,), apart_methods(symbolic_shapes.ShapeEnv))
+
+    class ShapeEnv(base):  # whoever asks for the type's name finds torch's
         def evaluate_expr(self, orig_expr: sympy.Basic, hint: Any = None, *args: Any, **options: Any) -> sympy.Basic:
             if hint is None:
                 internals.evaluated.cache_clear()
@@ -68,6 +70,16 @@ def env_class() -> type[ShapeEnv]:
             # torch looks for the program's frame among its own tracer's, and imports torch.export for their names.
             return self._get_sloc(), ""
 
+        def create_symbol(self, val: Any, source: Any, *args: Any, **options: Any) -> sympy.Expr:
+            is_offset = getattr(getattr(source, "prop", None), "name", "") == "STORAGE_OFFSET"
+            if not is_offset or val == 0 or options.get("dynamic_dim") is not symbolic_shapes.DimDynamic.DUCK:
+                return super().create_symbol(val, source, *args, **options)
+            # To torch an offset is a number like a size: at least 2, and the symbol of a size that happens to be equal.
+            options |= {"dynamic_dim": symbolic_shapes.DimDynamic.DYNAMIC, "positive": None}
+            made = super().create_symbol(val, source, *args, **options, do_not_specialize_zero_one=True)
+            self.constrain_symbol_range(made, 0, symbolic_shapes.int_oo)
+            return made
+
         def _make_data_dependent_error(self, expr: sympy.Basic, *args: Any, **options: Any) -> Exception:
             # torch's shows the stacks, for which it imports its tracer and `torch._inductor`.
             text = f"Could not guard on data-dependent expression {expr}"
@@ -77,8 +89,6 @@ def env_class() -> type[ShapeEnv]:
     # the stack, for which torch imports `torch._inductor`.
     told = {"name": "tracer", "encoding": "string"}
     internals.tell_log("artifact", lambda: told, payload_fn=lambda: "stator", expect_trace_id=False)
-    for name, method in apart_methods(symbolic_shapes.ShapeEnv).items():
-        setattr(ShapeEnv, name, method)
     return ShapeEnv
 
 

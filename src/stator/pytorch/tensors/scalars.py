@@ -37,19 +37,26 @@ def is_at_hand(size: Number) -> bool:
     return hint_of(size) is not None
 
 
-def as_number(space: Space, tensor: TensorValue, kind: type) -> Value | None:
-    """The only element as a number that is known when the graph runs; None where it cannot be had."""
+def as_number(space: Space, tensor: TensorValue, kind: type, reader: Function = _Base.item) -> Value | None:
+    """The only element as a number that is known when the graph runs; None where it cannot be had.
+
+    Args:
+        kind: the class of the number; `object` for that of the element.
+        reader: what the program has called, by which messages tell where the number is from.
+    """
     if not space.trace.config.capture_scalar_outputs or tensor.dtype.is_complex:
         return None
     if tensor.dtype is torch.bool and kind in _DTYPES:  # symbols do not compute with conditions
         held = recorded_with(space, Call(_Base.to, "call_method", "to"), tensor, dtype=_DTYPES[kind])
-        return as_number(space, held, kind)
+        return as_number(space, held, kind, reader)
     recorder = space.trace.recorder
     place = None if recorder.effects.acts else _place(recorder, tensor)
     number = recorder.shapes.elements.get(place) or (recorder.shapes.begun and _of_sizes(space, tensor)) or None
     if number is None:
         try:
             number = number_of(space, tensor)
+            if isinstance(number, SymValue) and number.operation is not None:
+                number.operation.called = reader
         except Failure:  # more than one element: eager words the error
             return None
     if place is not None:
@@ -123,7 +130,7 @@ def _converted(space: Space, conversion: Function, real: object) -> Value:
 def scalar(space: Space, tensor: TensorValue, kind: type) -> Value | None:
     """The only element as a number of the given class (of its own, for object): known, a symbol, or None."""
     host = {int: _Base.__int__, float: _Base.__float__}.get(kind, _Base.item)
-    return known_as(space, host, tensor) or as_number(space, tensor, kind)
+    return known_as(space, host, tensor) or as_number(space, tensor, kind, host)
 
 
 def number_in(space: Space, tensor: TensorValue) -> Value | None:

@@ -70,7 +70,7 @@ def _data(host: Host, branch: bool) -> Any:
         if len(args) == 1 and not kwargs:
             found = known_as(space, host, tensor, branch)
             if found is None and kind is not None and isinstance(tensor, TensorValue):
-                found = as_number(space, tensor, kind)
+                found = as_number(space, tensor, kind, host)
             if found is None and branch and isinstance(tensor, TensorValue):
                 found = truth_of_sizes(space, tensor)
         if found is not None:
@@ -101,7 +101,7 @@ def _tolist(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def _numbers(space: Space, tensor: TensorValue, sizes: list[int]) -> Value | None:
     """The numbers in a tensor, in nested lists; None where they cannot be had."""
     if not sizes:
-        return as_number(space, tensor, object)
+        return as_number(space, tensor, object, _Base.tolist)
     parts: list[Any] = unbind(space, tensor) if sizes[0] else []
     items = [_numbers(space, part, sizes[1:]) for part in parts]
     return None if None in items else space.new_list(items)  # type: ignore[arg-type]
@@ -143,7 +143,7 @@ def _bool(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | 
     value = args[0].force() if len(args) == 1 and not kwargs else None
     if isinstance(value, TensorValue) and value.meta is not None and all(size == 1 for size in value.shape):
         condition = value if value.dtype is torch.bool else record_method(space, "ne", value, 0)
-        value = as_number(space, condition, object)
+        value = as_number(space, condition, object, _Base.__bool__)
     elif value is not None and value.symbolic:
         value = space.call(space.getattr(value, "__bool__"), [], {}).force()
     return value if value is not None and value.symbolic and value.cls is bool else None
