@@ -276,7 +276,19 @@ REASONS: dict[str, tuple[Any, str]] = {
     ),
     "a number": (
         lambda x, y: [x * i for i in range(int(x.max()) + 1)],
-        "a number computed of a number from Tensor.item depends on the value of a tensor",
+        "a number computed of int(tensor) depends on the value of a tensor",
+    ),
+    "an item of a list": (
+        lambda x, y: x + 1 if x.tolist()[0] > 3 else x,
+        "a condition on a number from Tensor.tolist depends on the value of a tensor",
+    ),
+    "a conversion": (
+        lambda x, y: x + 1 if float(x.max()) > 3 else x,
+        "a condition on float(tensor) depends on the value of a tensor",
+    ),
+    "the int of a float": (
+        lambda x, y: torch.nn.functional.adaptive_avg_pool1d(x[None, None], int(x.max())),
+        "needs a number that depends on the value of a tensor: int(tensor)",
     ),
     "sizes that differ": (lambda x, y: x + y, "The size of tensor a (x.size(0)) must match the size of tensor b"),
 }

@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 __all__ = ["models", "number_of", "recorded_with", "tensor_of", "to_whole", "whole_number"]
 
 
-def whole_number(space: Space, function: Function, number: Any) -> Value:
-    """The int that `function` makes of a symbolic number, recorded."""
+def whole_number(space: Space, function: Function, number: Any, reader: Function = torch.Tensor.item) -> Value:
+    """The int that `function` makes of a symbolic number, recorded; by the `reader` messages tell where it is from."""
     whole: Any = as_integer(space, number) if number.cls is bool else compute(space, function, [number])
     if number.cls is int or not whole.symbolic or hint_of(whole.number) is not None:
         return whole
-    return _own(space, whole, torch.int64)
+    return _own(space, whole, torch.int64, reader)
 
 
-def _own(space: Space, number: Any, dtype: torch.dtype) -> Any:
+def _own(space: Space, number: Any, dtype: torch.dtype, reader: Function = torch.Tensor.item) -> Any:
     """A number that the graph computes, as a symbol of its own."""
-    return number_of(space, tensor_of(space, number, dtype))
+    return number_of(space, tensor_of(space, number, dtype), reader)
 
 
 def tensor_of(space: Space, number: Any, dtype: torch.dtype) -> Any:
@@ -47,9 +47,12 @@ def tensor_of(space: Space, number: Any, dtype: torch.dtype) -> Any:
     return recorded_with(space, Call(torch.scalar_tensor, "call_function", torch.scalar_tensor), number, dtype=dtype)
 
 
-def number_of(space: Space, tensor: Any) -> Any:
-    """The number that a tensor has, recorded: it belongs to the graph."""
-    return recorded_with(space, Call(torch.Tensor.item, "call_method", "item"), tensor)
+def number_of(space: Space, tensor: Any, reader: Function = torch.Tensor.item) -> Any:
+    """The number that a tensor has, recorded: it belongs to the graph. The `reader` is what the program has called."""
+    number = recorded_with(space, Call(torch.Tensor.item, "call_method", "item"), tensor)
+    if number.symbolic and number.operation is not None:
+        number.operation.called = reader
+    return number
 
 
 def recorded_with(space: Space, call: Call, operand: Any, **options: object) -> Any:

@@ -73,7 +73,7 @@ def symbols_in_words(recorder: Recorder, text: str) -> str:
 def _made_by(function: str, path: Iterable[object]) -> str:
     """What a call makes that nobody knows before: a number, or a tensor of so many elements."""
     if not _is_size(path):
-        return f"a number from {function}"
+        return function if function.endswith(")") else f"a number from {function}"  # `float(tensor)` is one
     return "how many elements a mask selects" if function == _INDEXING else f"how many elements {function} gives"
 
 

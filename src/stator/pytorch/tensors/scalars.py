@@ -54,9 +54,7 @@ def as_number(space: Space, tensor: TensorValue, kind: type, reader: Function = 
     number = recorder.shapes.elements.get(place) or (recorder.shapes.begun and _of_sizes(space, tensor)) or None
     if number is None:
         try:
-            number = number_of(space, tensor)
-            if isinstance(number, SymValue) and number.operation is not None:
-                number.operation.called = reader
+            number = number_of(space, tensor, reader)
         except Failure:  # more than one element: eager words the error
             return None
     if place is not None:
@@ -65,7 +63,9 @@ def as_number(space: Space, tensor: TensorValue, kind: type, reader: Function = 
         return number
     if not isinstance(number, SymValue):  # fake tensors know it
         return _converted(space, kind, number.as_host(space))
-    return whole_number(space, torch.sym_int, number) if kind is int else compute(space, torch.sym_float, [number])
+    if kind is int:
+        return whole_number(space, torch.sym_int, number, reader)
+    return compute(space, torch.sym_float, [number])
 
 
 def _of_sizes(space: Space, tensor: TensorValue) -> Value | None:
