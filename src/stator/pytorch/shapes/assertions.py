@@ -19,6 +19,7 @@ import torch
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.graph.irrevocable import Obstacle, irrevocable
+from stator.pytorch.shapes.floats.errors import assert_float_errors
 from stator.pytorch.shapes.symbols import SymValue, compute
 from stator.pytorch.shapes.unified import assert_contents
 from stator.pytorch.tensors.lowering import Call, Operand
@@ -102,5 +103,6 @@ def insert_asserts(recorder: Recorder, gm: torch.fx.GraphModule) -> None:
         from torch.fx.passes.runtime_assert import insert_deferred_runtime_asserts
 
         insert_deferred_runtime_asserts(gm, shapes.env, "stator")
-    if assert_contents(gm, shapes.env) or deferred:
+    contents = assert_contents(gm, shapes.env)
+    if (not recorder.keeps_order and assert_float_errors(gm)) or contents or deferred:
         gm.recompile()

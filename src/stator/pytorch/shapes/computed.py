@@ -295,7 +295,7 @@ def computed_number(space: Space, result: Host, sources: list[Source], compute: 
 
 def _existing(space: Space, result: Host, source: Source) -> Value | None:
     """A number that is there when the graph runs: a symbol, where it can be one, or guarded to be what it is now."""
-    if type(result) not in _ANSWERS or result != result:
+    if type(result) not in _ANSWERS:
         return None
     varies = type(result) in (int, float) and _is_small(result)
     if varies and not is_fixed(space.trace, source):

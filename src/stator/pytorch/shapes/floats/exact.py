@@ -35,6 +35,7 @@ _OF_TENSORS: dict[Function, str] = {
     **{getattr(operator, name): name for name in ("lt", "le", "eq", "ne", "gt", "ge", "add", "sub", "mul")},
     operator.truediv: "div",
     operator.mod: "remainder",
+    operator.floordiv: "floor_divide",
 }
 
 
@@ -73,10 +74,12 @@ def _is_known(condition: Any) -> bool:
 def _of_tensors(space: Space, function: Function, operands: list[Any]) -> Value | None:
     """What a tensor has that is computed of the operands; None where Python may raise an error, or gives another."""
     name = _OF_TENSORS.get(function)
-    divides = function in (operator.truediv, operator.mod)
+    divides = function in (operator.truediv, operator.mod, operator.floordiv)
     if name is None or (divides and (operands[1].symbolic or operands[1].host <= 0)):
         return None
-    return number_in(space, record_method(space, name, *in_tensors(space, operands)))
+    result = record_method(space, name, *in_tensors(space, operands))
+    # A remainder of a positive divisor is never -0.0 in Python.
+    return number_in(space, record_method(space, "add", result, 0.0) if function is operator.mod else result)
 
 
 def in_tensors(space: Space, numbers: Iterable[Value]) -> list[Any]:

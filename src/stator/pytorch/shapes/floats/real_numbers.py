@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["decided_again", "operands_of", "takes_for_real"]
 
 _COMPARISONS = frozenset((operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge))
+#: whose results torch takes for whole numbers, or rounds otherwise: `1.0 // 0.1` is 9.0, and 10.0 to torch
+_DIVISIONS = frozenset((operator.mod, operator.floordiv))
 _CONNECTIVES = frozenset((operator.and_, operator.or_, torch.sym_not))
 
 
@@ -41,7 +43,7 @@ def takes_for_real(recorder: Recorder, value: Any) -> bool:
     if value.cls is not float:
         return False
     lost = frozenset[Any]().union(*(symbols_of(operand.number) for operand in operands if operand.symbolic))
-    return target is operator.mod or bool(lost - symbols_of(value.number))
+    return target in _DIVISIONS or bool(lost - symbols_of(value.number))
 
 
 def operands_of(recorder: Recorder, value: Any) -> list[Any]:

@@ -1,0 +1,133 @@
+"""Errors of Python's floats that a graph computes: a backend that computes them in tensors has infinities and NaN."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import stator
+from tests.pytorch.each_backend import each_backend
+
+INF, NAN = math.inf, math.nan
+NUMBERS = (1.5, 2.5, 0.0, -2.0, 2000.0, INF, -INF, NAN, 0.5, -0.0, 1e-300, 7.0, 1e300)
+
+PROGRAMS: dict[str, Callable[[float], Any]] = {
+    "one over it": lambda s: 1.0 / s,
+    "over its difference": lambda s: 1.0 / (s - 1.5),
+    "whole quotient": lambda s: 5.0 // s,
+    "whole tenths": lambda s: s // 0.1,  # 7.0 // 0.1 is 69.0, and 7.0 / 0.1 is 70.0
+    "whole parts below 0": lambda s: s // -0.3,
+    "remainder": lambda s: 5.0 % s,
+    "remainder of tenths": lambda s: s % 0.1,
+    "quotient of two": lambda s: (s - 1.5) // s,
+    "remainder of two": lambda s: (s - 1.5) % s,
+    "exponent": lambda s: 2.0**s,
+    "inverse": lambda s: s**-1,
+    "root": lambda s: math.sqrt(s),
+    "half": lambda s: abs(s) ** 0.5,
+    "both": lambda s: abs(s) ** s,
+    "several": lambda s: (1 - 0.9**s) / (1.0 + s),
+    "caught": lambda s: _caught(s),
+}
+
+
+def _caught(s: float) -> float:
+    try:
+        return 3.0 / s
+    except ZeroDivisionError:
+        return 7.0
+
+
+def outcome(program: Any, *args: Any) -> str:
+    try:
+        return str(program(*args))
+    except (ArithmeticError, ValueError) as e:
+        return f"{type(e).__name__}: {e}"
+
+
+@pytest.mark.parametrize(("name", "backend"), each_backend(PROGRAMS, ["one over it", "exponent"]))
+def test_of_a_number_that_the_graph_reads(name: str, backend: str) -> None:
+    compute = PROGRAMS[name]
+    stator.reset()
+
+    def program(x: torch.Tensor) -> torch.Tensor:
+        return torch.ones(2, dtype=torch.float64) * compute(x.max().item())
+
+    compiled = stator.compile(program, backend=backend)
+    for number in NUMBERS:
+        x = torch.full((3,), number, dtype=torch.float64)
+        assert outcome(compiled, x) == outcome(program, x), number
+    assert stator.stats().graphs <= 6
+
+
+@pytest.mark.parametrize(("name", "backend"), each_backend(PROGRAMS, ["inverse", "root"]))
+def test_of_a_number_that_varies(name: str, backend: str) -> None:
+    compute = PROGRAMS[name]
+    stator.reset()
+
+    def program(x: torch.Tensor, s: float) -> torch.Tensor:
+        return x * compute(s)
+
+    compiled = stator.compile(program, backend=backend, recompile_limit=20)
+    ones = torch.ones(2, dtype=torch.float64)
+    for number in NUMBERS:
+        assert outcome(compiled, ones, number) == outcome(program, ones, number), number
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_what_was_done_before_the_error_is_done_once(backend: str) -> None:
+    def program(x: torch.Tensor, y: torch.Tensor, log: list[str]) -> torch.Tensor:
+        x.add_(1)
+        log.append("added")
+        z = y * (1.0 / y.sum().item())
+        x.mul_(2)
+        log.append("normalized")
+        return z
+
+    stator.reset()
+    compiled = stator.compile(program, backend=backend)
+    for values in (1.0, 2.0, 0.0, 3.0, 0.0):
+        states = []
+        for run in (compiled, program):
+            x, log = torch.zeros(2), list[str]()
+            y = torch.full((3,), values, requires_grad=True)
+            told = outcome(lambda run=run, x=x, y=y, log=log: run(x, y, log).sum().backward(), *())
+            states.append((told, x.tolist(), log, None if y.grad is None else y.grad.tolist()))
+        assert states[0] == states[1]
+    assert not stator.stats().breaks
+
+
+def graphs_of(program: Any, *args: Any) -> list[str]:
+    graphs: list[str] = []
+
+    def backend(gm: torch.fx.GraphModule, examples: list[Any]) -> Any:
+        graphs.append(str(gm.graph))
+        return gm.forward
+
+    stator.reset()
+    stator.compile(program, backend=backend, dynamic=True)(*args)
+    return graphs
+
+
+def test_equal_operations_are_asserted_once() -> None:
+    """An optimizer computes `beta ** step` for each parameter."""
+
+    def program(x: torch.Tensor) -> Any:
+        s = x.sum().item()
+        return [x * (1 - 0.9**s) for _ in range(5)]
+
+    (graph,) = graphs_of(program, torch.ones(3))
+    assert graph.count("target=torch.ops.aten._assert_async.msg") == 1, graph
+
+
+def test_of_sizes_there_is_nothing_to_assert() -> None:
+    def program(x: torch.Tensor) -> Any:
+        n = x.shape[0]
+        return x * (1 / n), x * n**-0.5, x / math.sqrt(n + 1), x * ((n - 1) / (n + 3))
+
+    graphs = graphs_of(program, torch.ones(4))
+    assert "truediv" in graphs[0] and "_assert_async" not in graphs[0], graphs[0]
