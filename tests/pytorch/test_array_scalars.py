@@ -114,3 +114,17 @@ def test_texts_of_scalars(backend: str) -> None:
     for size in (4, 4, 8, 16):
         array = np.arange(size) + 0.5
         assert compiled(array, torch.ones(size))[0] == tell(array, torch.ones(size))[0]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32])
+def test_an_int_on_the_left(kind: Any, backend: str) -> None:
+    """`int.__sub__` takes no float, though float64 is one: the scalar's own method computes it."""
+
+    def program(x: torch.Tensor, s: Any) -> Any:
+        return x * 2, 1 - s, 2 * s, 7 // s, 7 % s, 1 / s, True + s, 1 < s, 1 == s, 2.5 - s
+
+    compiled = stator.compile(program, backend=backend, fullgraph=True)
+    for number in (2, 3, 5):
+        (_, *found), (_, *expected) = (run(torch.ones(3), kind(number)) for run in (compiled, program))
+        assert [(type(each), each) for each in found] == [(type(each), each) for each in expected]

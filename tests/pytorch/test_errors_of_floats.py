@@ -131,3 +131,50 @@ def test_of_sizes_there_is_nothing_to_assert() -> None:
 
     graphs = graphs_of(program, torch.ones(4))
     assert "truediv" in graphs[0] and "_assert_async" not in graphs[0], graphs[0]
+
+
+#: computed in another order, as real numbers allow it, or with ints as floats of 32 bits, each gives another number
+ROUNDED: dict[str, Callable[[float, int], Any]] = {
+    "what a sum loses": lambda s, n: (s + 1e17) - 1e17,
+    "a sum of three": lambda s, n: (s + 0.1) + 0.2,
+    "multiples": lambda s, n: s * 3.0 - s,
+    "a cube": lambda s, n: s * s * s,
+    "twice the complement": lambda s, n: 1 - (1 - s),
+    "out of range and back": lambda s, n: s * 1e200 * 1e-200,
+    "a sum": lambda s, n: sum([s, 0.3, s]),
+    "times a sum": lambda s, n: 3.0 * (s + 0.1),
+    "times an int": lambda s, n: s * n,
+    "over an int": lambda s, n: s / n,
+    "an int over it": lambda s, n: n / (s + 3),
+    "with a float of ints": lambda s, n: n * 1.0 + s,
+    "an int of it": lambda s, n: int(s * n) * 2.0,
+    "a float of an int of it": lambda s, n: float(int(s * n)),
+    "a difference": lambda s, n: (s - n) * 0.1,
+}
+
+
+@pytest.mark.parametrize(("name", "backend"), each_backend(ROUNDED, ["a sum of three", "over an int"]))
+@pytest.mark.parametrize("reads", [False, True])
+def test_what_is_computed_is_rounded_as_by_python(name: str, backend: str, reads: bool) -> None:
+    compute = ROUNDED[name]
+    stator.reset()
+
+    def given(x: torch.Tensor, s: float, n: int) -> Any:
+        return x * compute(s, n)
+
+    def read(x: torch.Tensor, s: torch.Tensor, n: int) -> Any:
+        number = compute(s.item(), n)
+        return x * number, number
+
+    program = read if reads else given
+    compiled = stator.compile(program, backend=backend, fullgraph=True)
+    for s, n in ((0.1, 3), (1.7, 2**25 + 1), (0.3, 2**26 + 3), (2.5, 7), (1e8 + 0.1, 2**40 + 7), (-0.7, 5)):
+        x = torch.ones(n % 4 + 2, dtype=torch.float64, requires_grad=True)
+        number: Any = torch.tensor(s, dtype=torch.float64) if reads else s
+        got, expected = compiled(x, number, n), program(x, number, n)
+        assert not reads or got[1] == expected[1]
+        tensors = [made[0] if reads else made for made in (got, expected)]
+        assert torch.equal(*tensors), (s, n)
+        slopes = [torch.autograd.grad(made.sum(), x)[0] for made in tensors]
+        assert torch.equal(*slopes), (s, n)
+    assert stator.stats().graphs <= 4, stator.stats().recompile_log

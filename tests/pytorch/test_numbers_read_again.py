@@ -148,3 +148,19 @@ def test_what_nobody_writes_to_is_read_once() -> None:
     stator.reset()
     graph = stator.trace(program, torch.tensor([3, 2, 2, 1]))
     assert sum(node.target == "item" for node in graph.graph.nodes) == 1
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_a_number_of_64_bits_that_an_input_has_is_no_constant(backend: str) -> None:
+    """AOTAutograd has a symbol for it, begins again where it makes no tensor of that, and Inductor takes out copies."""
+
+    def read(x: torch.Tensor, s: torch.Tensor) -> Any:
+        number = s.item() / 7
+        return x * number, number, s.detach().item() * 3, torch.full((2,), s.clone().item())
+
+    compiled = stator.compile(read, backend=backend)
+    for number in (0.1, 1.7, 0.3):
+        args = torch.ones(3), torch.tensor(number, dtype=torch.float64)
+        (x, *rest), (y, *others) = compiled(*args), read(*args)
+        assert torch.equal(x, y) and str(rest) == str(others)
+    assert stator.stats().graphs == 1

@@ -106,7 +106,7 @@ class Calls(Space):
             return None  # others may take what they can convert: a Decimal compares itself with any Rational
         other = args[1].force()
         formats = name == "__mod__" and issubclass(owner, (str, bytes, bytearray))
-        if not formats and not other.isa((owner, int, float, complex)):
+        if not formats and not other.isa(_OPERANDS.get(owner, (owner, int, float, complex))):
             return NOT_IMPLEMENTED
         return None
 
@@ -116,6 +116,10 @@ class Calls(Space):
 
     def isinstance_of(self, value: Value, cls: type) -> bool:
         return value.force().isa(cls)
+
+
+#: what the slots of numbers take: `1 - np.float64(2)` is one of `float`, which `int` leaves to the other operand
+_OPERANDS: dict[type, tuple[type, ...]] = {int: (int,), bool: (int,), float: (int, float)}
 
 
 def _binary_slots() -> frozenset[str]:

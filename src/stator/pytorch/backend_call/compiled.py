@@ -64,24 +64,32 @@ def _with_floats(
 
 
 def _reads_copies(gm: torch.fx.GraphModule, floats: set[torch.fx.Node]) -> bool:
-    """Let the graph read numbers from copies of its inputs, but for the tensors of floats; whether it reads any.
+    """Let the graph read numbers of 64 bits from copies, but those of the tensors of floats; whether it reads any.
 
     AOTAutograd knows what is in a float64 input, by a symbol of its own, and has just found that it cannot make a
     tensor of the symbol: it would make a constant of it, for which nobody has a guard. Floats have our symbols.
+    Inductor takes clones and what else changes nothing (`x.detach()`) out, and would read the input again: a number is
+    copied by negating it twice.
     """
     reading = [
         node
         for node in gm.graph.find_nodes(op="call_method", target="item")
-        if node.all_input_nodes[0].op == "placeholder" and node.all_input_nodes[0] not in floats
+        if node.all_input_nodes[0] not in floats and _is_double(node.all_input_nodes[0])
     ]
     for node in reading:
         (read,) = node.all_input_nodes
         with gm.graph.inserting_before(node):
-            copy = gm.graph.call_function(torch.clone, (read,))
-        copy.meta = dict(read.meta)
+            negated = gm.graph.call_function(torch.neg, (read,))
+            copy = gm.graph.call_function(torch.neg, (negated,))
+        negated.meta, copy.meta = dict(read.meta), dict(read.meta)
         node.replace_input_with(read, copy)
     gm.recompile()
     return bool(reading)
+
+
+def _is_double(node: torch.fx.Node) -> bool:
+    example = node.meta.get("example_value")
+    return isinstance(example, torch.Tensor) and example.dtype is torch.float64
 
 
 def _compiled(

@@ -17,6 +17,7 @@ import torch
 from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.shapes.computed import compute_again, depends_on_draws
 from stator.pytorch.shapes.symbols import as_integer, compute
+from stator.pytorch.shapes.unbacked import symbols_of
 from stator.pytorch.tensors.lowering import Call, Operand
 from stator.space.deferred import DeferredNumber
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["models", "number_of", "recorded_with", "tensor_of", "to_whole", "whole_number"]
+__all__ = ["as_symbol", "is_of_ints", "models", "number_of", "recorded_with", "tensor_of", "to_whole", "whole_number"]
 
 
 def whole_number(space: Space, function: Function, number: Any, reader: Function = torch.Tensor.item) -> Value:
@@ -34,10 +35,10 @@ def whole_number(space: Space, function: Function, number: Any, reader: Function
     whole: Any = as_integer(space, number) if number.cls is bool else compute(space, function, [number])
     if number.cls is int or not whole.symbolic or hint_of(whole.number) is not None:
         return whole
-    return _own(space, whole, torch.int64, reader)
+    return as_symbol(space, whole, torch.int64, reader)
 
 
-def _own(space: Space, number: Any, dtype: torch.dtype, reader: Function = torch.Tensor.item) -> Any:
+def as_symbol(space: Space, number: Any, dtype: torch.dtype, reader: Function = torch.Tensor.item) -> Any:
     """A number that the graph computes, as a symbol of its own."""
     return number_of(space, tensor_of(space, number, dtype), reader)
 
@@ -73,7 +74,7 @@ def to_whole(function: Function) -> Handler:
             return value if value.symbolic else None
         if value.cls is bool and hint_of(value.number) is not None:
             return None  # it is assumed
-        is_computed_before = value.source is not None or depends_on_draws(value)
+        is_computed_before = value.source is not None or depends_on_draws(value) or not is_of_ints(value)
         again = compute_again(space, function, [value]) if is_computed_before else None
         return whole_number(space, of_symbols, value) if again is None else again
 
@@ -84,8 +85,15 @@ def _to_float(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Valu
     """`float(number)` of a symbol."""
     value: Any = args[0].force()
     if value.symbolic and value.cls is bool and hint_of(value.number) is None:
-        return _own(space, whole_number(space, torch.sym_int, value), torch.float32)
+        return as_symbol(space, whole_number(space, torch.sym_int, value), torch.float32)
+    if value.symbolic and value.cls is int and hint_of(value.number) is None and not value.recorder.keeps_order:
+        return as_symbol(space, value, torch.float64)  # to a backend it has 32 bits
     return compute(space, torch.sym_float, [value]) if value.symbolic else None
+
+
+def is_of_ints(value: Any) -> bool:
+    """Whether a number is computed of sizes and ints alone."""
+    return all(symbol.is_integer for symbol in symbols_of(value.number))
 
 
 def _round(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:

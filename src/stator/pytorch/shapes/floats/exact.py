@@ -17,7 +17,9 @@ import torch
 from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.shapes.computed import compute_again, made_again
 from stator.pytorch.shapes.floats.real_numbers import operands_of, takes_for_real
-from stator.pytorch.shapes.symbols import SymValue
+from stator.pytorch.shapes.number_operands import held
+from stator.pytorch.shapes.symbols import SymValue, compute
+from stator.pytorch.shapes.whole import as_symbol, is_of_ints
 from stator.pytorch.tensors.recording import record_function, record_method
 
 if TYPE_CHECKING:
@@ -46,8 +48,10 @@ def exactly(models: dict[int, Handler]) -> dict[int, Handler]:
 
 def _exact(handler: Handler) -> Handler:
     def exact(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-        result = handler(space, args, kwargs)
-        recorder = space.trace.recorder
+        result, recorder = handler(space, args, kwargs), space.trace.recorder
+        if not isinstance(result, SymValue):
+            return result
+        result = _of_floats(space, result)
         if not isinstance(result, SymValue) or not takes_for_real(recorder, result):
             return result
         operands, function = operands_of(recorder, result), result._node.target
@@ -62,6 +66,23 @@ def _exact(handler: Handler) -> Handler:
         return result if found is None else found
 
     return exact
+
+
+def _of_floats(space: Space, result: Any) -> Value:
+    """A float that is computed of floats: where Python makes them of ints, backends make some of 32 bits."""
+    operands = operands_of(result.recorder, result)
+    ints = [operand for operand in operands if operand.symbolic and is_of_ints(operand)]
+    if result.cls is not float or not ints or result.recorder.keeps_order:
+        return result
+    exists = hint_of(result.number) is not None
+    if exists and is_of_ints(result):
+        return result  # it is computed without tensors
+
+    def as_float(number: Any) -> Any:
+        return (compute_again(space, float, [number]) or number) if exists else as_symbol(space, number, torch.float64)
+
+    floats = [as_float(operand) if operand in ints else operand for operand in operands]
+    return compute(space, result._node.target, floats)
 
 
 def _is_known(condition: Any) -> bool:
@@ -83,8 +104,17 @@ def _of_tensors(space: Space, function: Function, operands: list[Any]) -> Value 
 
 
 def in_tensors(space: Space, numbers: Iterable[Value]) -> list[Any]:
-    """Tensors of numbers, which hold all that floats are, recorded."""
-    return [record_function(space, torch.scalar_tensor, number, dtype=torch.float64) for number in numbers]
+    """Tensors of numbers, which hold all that floats are, recorded.
+
+    Of a float that varies AOTAutograd makes a tensor only where it is to compute with it.
+    """
+
+    def made(number: Any) -> Any:
+        if number.symbolic and not is_of_ints(number):
+            return held(space.trace.recorder, number)
+        return record_function(space, torch.scalar_tensor, number, dtype=torch.float64)
+
+    return [made(number.force()) for number in numbers]
 
 
 def number_in(space: Space, tensor: Value) -> Value:

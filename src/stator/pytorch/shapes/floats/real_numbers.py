@@ -43,7 +43,30 @@ def takes_for_real(recorder: Recorder, value: Any) -> bool:
     if value.cls is not float:
         return False
     lost = frozenset[Any]().union(*(symbols_of(operand.number) for operand in operands if operand.symbolic))
-    return target in _DIVISIONS or bool(lost - symbols_of(value.number))
+    if target in _DIVISIONS or lost - symbols_of(value.number):
+        return True
+    return not recorder.keeps_order and not _is_as_written(value, operands)
+
+
+def _is_as_written(value: Any, operands: list[Any]) -> bool:
+    """Whether the expression that torch has for a sum or a product is one of these two operands, and no other that is
+    equal for real numbers: `(x + 1e17) - 1e17`, `x * 3 - x`, `x * 0.1 * 10`. A backend computes the expression."""
+    target, result = value._node.target, expression_of(value.number)
+    if target not in (operator.add, operator.sub, operator.mul):
+        return True
+    one, other = [_as_float(operand) for operand in operands]
+    if target is operator.sub:
+        other = -other
+    if one == other or result in (one, other, -one, -other):  # x + x, x + 0, x * -1
+        return True
+    return (result.is_Mul if target is operator.mul else result.is_Add) and set(result.args) == {one, other}
+
+
+def _as_float(value: Any) -> Any:
+    """The expression of an operand of an operation on floats."""
+    import sympy  # type: ignore[import-untyped]
+
+    return expression_of(torch.sym_float(value.number)) if value.symbolic else sympy.Float(value.host)
 
 
 def operands_of(recorder: Recorder, value: Any) -> list[Any]:
