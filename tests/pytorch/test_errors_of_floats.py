@@ -49,7 +49,7 @@ def outcome(program: Any, *args: Any) -> str:
         return f"{type(e).__name__}: {e}"
 
 
-@pytest.mark.parametrize(("name", "backend"), each_backend(PROGRAMS, ["one over it", "exponent"]))
+@pytest.mark.parametrize(("name", "backend"), each_backend(PROGRAMS, ["one over it", "exponent", "whole tenths"]))
 def test_of_a_number_that_the_graph_reads(name: str, backend: str) -> None:
     compute = PROGRAMS[name]
     stator.reset()

@@ -90,8 +90,11 @@ def _divides(tensors: _Tensors, node: torch.fx.Node) -> torch.fx.Node:
 
 def _is_quotient(tensors: _Tensors, node: torch.fx.Node) -> torch.fx.Node:
     """That the quotient is Python's: to torch it is an integer of 64 bits, made of one that was rounded before."""
-    exact = tensors.call(torch.floor_divide, *map(tensors.of, node.args))
-    return _equals(tensors, node, exact, exact)
+    divided, divisor = map(tensors.of, node.args)
+    # What CPython computes: Inductor rounds `torch.floor_divide` otherwise.
+    divisible = tensors.call(torch.sub, divided, tensors.call(torch.remainder, divided, divisor))
+    exact = tensors.call(torch.round, tensors.call(torch.div, divisible, divisor))
+    return _equals(tensors, node, exact, tensors.call(torch.div, divided, divisor))
 
 
 def _is_remainder(tensors: _Tensors, node: torch.fx.Node) -> torch.fx.Node:

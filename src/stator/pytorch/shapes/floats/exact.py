@@ -10,7 +10,7 @@ number itself. Of those that the graph reads a tensor is computed, as long as no
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
@@ -23,22 +23,16 @@ from stator.pytorch.shapes.whole import as_symbol, is_of_ints
 from stator.pytorch.tensors.recording import record_function, record_method
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from stator.pytorch.types import Function
     from stator.space.protocol import Handler
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["exactly", "in_tensors", "number_in"]
+    OfTwo: TypeAlias = Callable[[Space, Any, Any], Any]
 
-#: methods of tensors that compute what numbers do, by the functions that do
-_OF_TENSORS: dict[Function, str] = {
-    **{getattr(operator, name): name for name in ("lt", "le", "eq", "ne", "gt", "ge", "add", "sub", "mul")},
-    operator.truediv: "div",
-    operator.mod: "remainder",
-    operator.floordiv: "floor_divide",
-}
+__all__ = ["exactly", "in_tensors", "number_in"]
 
 
 def exactly(models: dict[int, Handler]) -> dict[int, Handler]:
@@ -94,13 +88,36 @@ def _is_known(condition: Any) -> bool:
 
 def _of_tensors(space: Space, function: Function, operands: list[Any]) -> Value | None:
     """What a tensor has that is computed of the operands; None where Python may raise an error, or gives another."""
-    name = _OF_TENSORS.get(function)
+    of_two = _OF_TENSORS.get(function)
     divides = function in (operator.truediv, operator.mod, operator.floordiv)
-    if name is None or (divides and (operands[1].symbolic or operands[1].host <= 0)):
+    if of_two is None or (divides and (operands[1].symbolic or operands[1].host <= 0)):
         return None
-    result = record_method(space, name, *in_tensors(space, operands))
-    # A remainder of a positive divisor is never -0.0 in Python.
-    return number_in(space, record_method(space, "add", result, 0.0) if function is operator.mod else result)
+    return number_in(space, of_two(space, *in_tensors(space, operands)))
+
+
+def _by_method(name: str) -> OfTwo:
+    return lambda space, one, other: record_method(space, name, one, other)
+
+
+def _remainder(space: Space, divided: Any, divisor: Any) -> Any:
+    """What `%` gives of a positive divisor: never -0.0."""
+    return record_method(space, "add", record_method(space, "remainder", divided, divisor), 0.0)
+
+
+def _quotient(space: Space, divided: Any, divisor: Any) -> Any:
+    """What `//` gives, computed as CPython does: Inductor rounds `torch.floor_divide` otherwise."""
+    divisible = record_method(space, "sub", divided, _remainder(space, divided, divisor))
+    quotient = record_method(space, "round", record_method(space, "div", divisible, divisor))
+    return record_method(space, "copysign", quotient, record_method(space, "div", divided, divisor))  # -0.0 // 3
+
+
+#: what computes in tensors what a function does of two numbers
+_OF_TENSORS: dict[Function, OfTwo] = {
+    **{getattr(operator, name): _by_method(name) for name in ("lt", "le", "eq", "ne", "gt", "ge", "add", "sub", "mul")},
+    operator.truediv: _by_method("div"),
+    operator.mod: _remainder,
+    operator.floordiv: _quotient,
+}
 
 
 def in_tensors(space: Space, numbers: Iterable[Value]) -> list[Any]:
