@@ -49,6 +49,7 @@ def _averages() -> Operator:
 
 
 def _model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """The function in C++."""
     if len(args) != _ARGUMENTS or not is_float(args[_MOMENTUM].force()):
         return _otherwise(space, args, kwargs)
     given, averages = [arg.force() for arg in args], [arg.force() for arg in args[_AVERAGES]]
