@@ -178,3 +178,27 @@ def test_what_is_computed_is_rounded_as_by_python(name: str, backend: str, reads
         slopes = [torch.autograd.grad(made.sum(), x)[0] for made in tensors]
         assert torch.equal(*slopes), (s, n)
     assert stator.stats().graphs <= 4, stator.stats().recompile_log
+
+
+#: torch's expressions of these do not have the divisor, or are for any
+DIVIDED: dict[str, Callable[[int, int], Any]] = {
+    "by itself": lambda n, m: n // n,
+    "modulo itself": lambda n, m: 1 + n % n,
+    "of a multiple": lambda n, m: n * m // n,
+    "unused": lambda n, m: (1 // n, m)[1],
+    "among others": lambda n, m: (n // n - (m - 0.5)) ** -1,
+    "floats of ints": lambda n, m: (1.5 + n) % (m - 0.5),
+}
+
+
+@pytest.mark.parametrize(("name", "backend"), each_backend(DIVIDED, ["floats of ints"]))
+def test_a_division_of_ints_is_an_error_of_zero(name: str, backend: str) -> None:
+    compute = DIVIDED[name]
+    stator.reset()
+
+    def program(x: torch.Tensor, n: int, m: int) -> torch.Tensor:
+        return x * compute(n, m)
+
+    compiled = stator.compile(program, backend=backend, recompile_limit=20)
+    for n, m in ((3, 1), (4, 2), (5, 3), (0, 2), (2, 0), (7, 7), (0, 3)):
+        assert outcome(compiled, torch.ones(2), n, m) == outcome(program, torch.ones(2), n, m), (n, m)

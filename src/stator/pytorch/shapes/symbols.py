@@ -181,6 +181,8 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
     whole = any(arg.symbolic and arg.cls is not bool for arg in args)  # they do not know True as 1
     numbers = [arg.number if arg.symbolic else _plain(arg.as_host(space), whole) for arg in args]
     try:
+        if function in _DIVISIONS and isinstance(numbers[1], torch.SymInt) and hint_of(numbers[1]) is not None:
+            bool(numbers[1] != 0)  # guarded: `n // n` is 1 to torch, whatever `n` is
         number = function(*numbers)
     except Exception as e:
         return _decided(space, function, args, numbers, e)
@@ -192,6 +194,9 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
     node = recorder.nodes.graph.call_function(target or function, tuple(given))
     node.meta = NodeMeta(lambda: number, call_chain(space.trace.frame))
     return SymValue.computed(recorder, number, node)
+
+
+_DIVISIONS = frozenset((operator.truediv, operator.floordiv, operator.mod))
 
 
 def _decided(

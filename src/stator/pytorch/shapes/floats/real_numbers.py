@@ -33,9 +33,13 @@ _CONNECTIVES = frozenset((operator.and_, operator.or_, torch.sym_not))
 def takes_for_real(recorder: Recorder, value: Any) -> bool:
     """Whether torch may know more of a number or a condition that is computed of floats than is so."""
     operands = operands_of(recorder, value)
-    if not operands or not any(_has_floats(recorder, operand) for operand in operands):
+    if not operands:
         return False
     target = value._node.target
+    if target in _DIVISIONS and value.cls is float:
+        return True
+    if not any(_has_floats(recorder, operand) for operand in operands):
+        return False
     if target in _CONNECTIVES:
         return any(takes_for_real(recorder, operand) for operand in operands if operand.symbolic)
     if target in _COMPARISONS:
@@ -43,9 +47,7 @@ def takes_for_real(recorder: Recorder, value: Any) -> bool:
     if value.cls is not float:
         return False
     lost = frozenset[Any]().union(*(symbols_of(operand.number) for operand in operands if operand.symbolic))
-    if target in _DIVISIONS or lost - symbols_of(value.number):
-        return True
-    return not recorder.keeps_order and not _is_as_written(value, operands)
+    return bool(lost - symbols_of(value.number)) or not (recorder.keeps_order or _is_as_written(value, operands))
 
 
 def _is_as_written(value: Any, operands: list[Any]) -> bool:
