@@ -38,6 +38,8 @@ def compiled_under_contract(
     AOTAutograd may try with the elements of tensors as symbols, and begin again.
     """
     insert_asserts(recorder, gm)
+    if not recorder.keeps_order:
+        _read_copies(gm, {value.node for value in inputs if recorder.shapes.is_offered(value)})
     if recorder.traces_backward:
         recorder.trace.extension(Checkpoints).take_out(gm)
     recorder.shapes.offer_floats()
@@ -57,24 +59,22 @@ def _with_floats(
         if type(e).__name__ != "TensorifyScalarRestartAnalysis":
             raise
         recorder.shapes.need_floats()
-        if _reads_copies(gm, {value.node for value in inputs if recorder.shapes.is_offered(value)}):
-            recorder.shapes.forget_elements()
+        recorder.shapes.forget_elements()
     # It has noted that it must do without them.
     return _compiled(recorder, gm, inputs, backend)
 
 
-def _reads_copies(gm: torch.fx.GraphModule, floats: set[torch.fx.Node]) -> bool:
-    """Let the graph read numbers of 64 bits from copies, but those of the tensors of floats; whether it reads any.
+def _read_copies(gm: torch.fx.GraphModule, floats: set[torch.fx.Node]) -> None:
+    """Let the graph read numbers of 64 bits from copies, but those of the tensors of floats.
 
-    AOTAutograd knows what is in a float64 input, by a symbol of its own, and has just found that it cannot make a
-    tensor of the symbol: it would make a constant of it, for which nobody has a guard. Floats have our symbols.
-    Inductor takes clones and what else changes nothing (`x.detach()`) out, and would read the input again: a number is
-    copied by negating it twice.
+    AOTAutograd knows what is in a float64 input, by a symbol of its own; where it can make no tensor of the symbol, it
+    makes a constant of it, for which nobody has a guard. Floats have our symbols. Inductor takes clones and what else
+    changes nothing (`x.detach()`) out, and would read the input again: a number is copied by negating it twice.
     """
     reading = [
         node
         for node in gm.graph.find_nodes(op="call_method", target="item")
-        if node.all_input_nodes[0] not in floats and _is_double(node.all_input_nodes[0])
+        if node.all_input_nodes[0] not in floats and _may_be_input(node.all_input_nodes[0])
     ]
     for node in reading:
         (read,) = node.all_input_nodes
@@ -83,13 +83,15 @@ def _reads_copies(gm: torch.fx.GraphModule, floats: set[torch.fx.Node]) -> bool:
             copy = gm.graph.call_function(torch.neg, (negated,))
         negated.meta, copy.meta = dict(read.meta), dict(read.meta)
         node.replace_input_with(read, copy)
-    gm.recompile()
-    return bool(reading)
+    if reading:
+        gm.recompile()
 
 
-def _is_double(node: torch.fx.Node) -> bool:
+def _may_be_input(node: torch.fx.Node) -> bool:
+    """Whether it is an input of 64 bits, or may be one to a backend: what is computed of two is none."""
     example = node.meta.get("example_value")
-    return isinstance(example, torch.Tensor) and example.dtype is torch.float64
+    is_double = isinstance(example, torch.Tensor) and example.dtype is torch.float64
+    return is_double and len(node.all_input_nodes) < 2 and node.target is not torch.scalar_tensor
 
 
 def _compiled(
