@@ -59,7 +59,6 @@ def _with_floats(
         if type(e).__name__ != "TensorifyScalarRestartAnalysis":
             raise
         recorder.shapes.need_floats()
-        recorder.shapes.forget_elements()
     # It has noted that it must do without them.
     return _compiled(recorder, gm, inputs, backend)
 

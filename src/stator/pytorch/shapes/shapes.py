@@ -320,15 +320,6 @@ class Shapes:
         if unfit:
             raise dynamism.fixed_numbers(self.recorder.trace, unfit)
 
-    def forget_elements(self) -> None:
-        """Forget what AOTAutograd has assumed of symbols of its own for what is in inputs: it begins again without."""
-        if self._env is not None:
-            self._env.guards[:] = [guard for guard in self._env.guards if not self._is_of_elements(guard.expr)]
-
-    def _is_of_elements(self, condition: sympy.Expr) -> bool:
-        """Whether a condition is about floats that are no symbols of the trace."""
-        return all(str(symbol).startswith("zf") and symbol not in self.symbols for symbol in condition.free_symbols)
-
     def _is_input(self, value: SymValue) -> bool:
         """Whether the graph is given a float, which it takes from a tensor."""
         box = self._boxes.get(value)

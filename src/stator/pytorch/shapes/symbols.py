@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from stator.space.protocol import Handler
     from stator.space.space import Space
 
-__all__ = ["ARITHMETIC", "COMPARISONS", "SymValue", "as_integer", "decide", "models", "specialise"]
+__all__ = ["ARITHMETIC", "COMPARISONS", "DIVISIONS", "SymValue", "as_integer", "decide", "models", "specialise"]
 
 _CLASSES: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 
@@ -181,7 +181,7 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
     whole = any(arg.symbolic and arg.cls is not bool for arg in args)  # they do not know True as 1
     numbers = [arg.number if arg.symbolic else _plain(arg.as_host(space), whole) for arg in args]
     try:
-        if function in _DIVISIONS and isinstance(numbers[1], torch.SymInt) and hint_of(numbers[1]) is not None:
+        if function in DIVISIONS and isinstance(numbers[1], torch.SymInt) and hint_of(numbers[1]) is not None:
             bool(numbers[1] != 0)  # guarded: `n // n` is 1 to torch, whatever `n` is
         number = function(*numbers)
     except Exception as e:
@@ -196,7 +196,8 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
     return SymValue.computed(recorder, number, node)
 
 
-_DIVISIONS = frozenset((operator.truediv, operator.floordiv, operator.mod))
+#: functions that fail where their second operand is zero
+DIVISIONS = frozenset((operator.truediv, operator.floordiv, operator.mod))
 
 
 def _decided(

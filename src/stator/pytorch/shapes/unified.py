@@ -61,9 +61,7 @@ def _assert_is(maker: torch.fx.Node, symbol: sympy.Symbol, expression: sympy.Exp
     is_size = [getattr(step, "name", "") for step in maker.meta["unbacked_bindings"][symbol]] == ["size", ""]
     if maker.target != "item" and not is_size:
         return False
-    with graph.inserting_after(maker) if is_size else graph.inserting_before(maker):
-        marker = graph.call_function(torch.scalar_tensor, (0,))  # all stands before it, in this order
-    with graph.inserting_before(marker):
+    with graph.inserting_before(maker.next if is_size else maker):
         wanted = sizes.tensor(expression)
         if is_size and wanted is not None:
             dim = maker.meta["unbacked_bindings"][symbol][1].idx
@@ -71,7 +69,6 @@ def _assert_is(maker: torch.fx.Node, symbol: sympy.Symbol, expression: sympy.Exp
         if wanted is not None:
             condition = graph.call_function(operator.eq, (_counted(maker) if is_size else _read(maker), wanted))
             graph.call_function(internals.assert_async_msg, (condition, f"{symbol} in a tensor is {expression}"))
-    graph.erase_node(marker)
     return wanted is not None
 
 

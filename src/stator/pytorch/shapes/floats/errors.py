@@ -32,13 +32,10 @@ def assert_float_errors(gm: torch.fx.GraphModule) -> bool:
             found.setdefault((node.target, node.args), node)
     tensors = _Tensors(gm.graph)
     for node in found.values():
-        with gm.graph.inserting_after(node):
-            marker = gm.graph.call_function(torch.scalar_tensor, (0,))  # all stands before it, in this order
-        with gm.graph.inserting_before(marker):
+        with gm.graph.inserting_before(node.next):
             told = f"{node.name} raises an error in Python"
             holds = _CONDITIONS[node.target](tensors, node)
             gm.graph.call_function(internals.assert_async_msg, (holds, told))
-        gm.graph.erase_node(marker)
     return bool(found)
 
 

@@ -18,7 +18,7 @@ from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.shapes.computed import compute_again, made_again
 from stator.pytorch.shapes.floats.real_numbers import operands_of, takes_for_real
 from stator.pytorch.shapes.number_operands import held
-from stator.pytorch.shapes.symbols import SymValue, compute
+from stator.pytorch.shapes.symbols import DIVISIONS, SymValue, compute
 from stator.pytorch.shapes.whole import as_symbol, is_of_ints
 from stator.pytorch.tensors.recording import record_function, record_method
 
@@ -64,9 +64,11 @@ def _exact(handler: Handler) -> Handler:
 
 def _of_floats(space: Space, result: Any) -> Value:
     """A float that is computed of floats: where Python makes them of ints, backends make some of 32 bits."""
+    if result.cls is not float or result.recorder.keeps_order:
+        return result
     operands = operands_of(result.recorder, result)
     ints = [operand for operand in operands if operand.symbolic and is_of_ints(operand)]
-    if result.cls is not float or not ints or result.recorder.keeps_order:
+    if not ints:
         return result
     exists = hint_of(result.number) is not None
     if exists and is_of_ints(result):
@@ -89,8 +91,7 @@ def _is_known(condition: Any) -> bool:
 def _of_tensors(space: Space, function: Function, operands: list[Any]) -> Value | None:
     """What a tensor has that is computed of the operands; None where Python may raise an error, or gives another."""
     of_two = _OF_TENSORS.get(function)
-    divides = function in (operator.truediv, operator.mod, operator.floordiv)
-    if of_two is None or (divides and (operands[1].symbolic or operands[1].host <= 0)):
+    if of_two is None or (function in DIVISIONS and (operands[1].symbolic or operands[1].host <= 0)):
         return None
     return number_in(space, of_two(space, *in_tensors(space, operands)))
 
