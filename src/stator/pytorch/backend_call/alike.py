@@ -27,6 +27,7 @@ from stator.pytorch import internals
 from stator.pytorch.backend_call.contract import marks_of
 from stator.pytorch.fake.metadata import expression_of, is_symbol
 from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.graph.node_meta import ON_DEMAND
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.tensor import TensorValue
 
@@ -44,6 +45,7 @@ __all__ = ["Alike"]
 _MEMORY = "graphs that the backend has been given"
 #: where nodes say which symbols they find when the graph runs
 _FOUND = "unbacked_bindings"
+_UNDERSTOOD = ON_DEMAND | {_FOUND}
 _PLAIN = (type(None), bool, int, float, complex, str, torch.dtype, torch.device, torch.layout, torch.memory_format)
 
 
@@ -158,7 +160,7 @@ class _Description:
         if node.op == "placeholder":
             return node.op
         found = dict.get(node.meta, _FOUND, {})
-        if node.op not in ("call_function", "call_method", "output") or dict.keys(node.meta) - {_FOUND}:
+        if node.op not in ("call_function", "call_method", "output") or dict.keys(node.meta) - _UNDERSTOOD:
             raise _Other
         for symbol in found:
             self._stand_in(symbol)

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Args, Function, Nested
     from stator.space.interfaces import Frame
 
-__all__ = ["NodeMeta", "call_chain", "place_of"]
+__all__ = ["ON_DEMAND", "NodeMeta", "call_chain", "place_of"]
 
 #: code, index of the instruction, and globals of each frame
 Chain: TypeAlias = tuple[tuple[CodeType, int, dict[str, object]], ...]
 #: keys that are made on demand → the slot that holds what makes them
 _MADE = {"example_value": "make", "stack_trace": "chain"}
+#: what these tell follows from the graph, its inputs and where the program was
+ON_DEMAND = frozenset(_MADE)
 
 
 class NodeMeta(dict[str, object]):
