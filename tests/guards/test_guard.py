@@ -402,3 +402,7 @@ def test_the_text_for_an_object_runs_none_of_the_programs_code():
     module.__spec__ = Asked()
     texts = [show(thing) for thing in (Asked(), Asked, module, slice(Asked()), (Asked(), 1), memoryview(b""))]
     assert texts == ["an Asked", "Asked", "the module part", "a slice", "(an Asked, 1)", "a memoryview"]
+
+
+def test_there_is_a_text_for_numbers_that_have_none():
+    assert [show(10**5000), show(range(10**5000)), show((10**5000, 1))] == ["an int", "a range", "(an int, 1)"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 from collections.abc import Iterable
 from types import CodeType, FunctionType, ModuleType
@@ -168,7 +169,8 @@ def show(obj: object) -> str:
     if issubclass(kind, enum.Enum):
         return f"{short_name(kind.__qualname__)}.{(present_dict(obj) or {}).get('_name_')}"
     if not is_heap_type(kind) and not kind.__flags__ & _HAVE_GC:
-        return _cut(repr(obj))
+        with contextlib.suppress(ValueError):  # an int of more than `sys.get_int_max_str_digits()`
+            return _cut(repr(obj))
     return with_article(short_name(own_qualname(kind)))
 
 

@@ -304,6 +304,8 @@ _FUNCTIONS = {
     "script_type": Name("torch._C.ScriptObject._type", FUNCTION, "what is packed into an object of C++"),
     "clone_all": Name("torch._foreach_clone", FUNCTION, "copies of what a graph writes, quickly"),
     "sym_sqrt": Name("torch._sym_sqrt", FUNCTION, "the root of a symbolic size", takes=1),
+    "float_pow": Name("torch.SymFloat.__float_pow__", FUNCTION, "a power that assumes nothing of its base"),
+    "reflected_float_pow": Name("torch.SymFloat.__rfloat_pow__", FUNCTION, "the same, of a base that is a number"),
     "assume": Name("torch._check", FUNCTION, "a bound of a symbolic size", takes=1),
     "assert_async": Name("torch._assert_async", FUNCTION, "a condition that a tensor holds"),
     "unsafe_view": Name(

@@ -27,7 +27,7 @@ from stator.pytorch.graph.inputs import grouped, members_last
 from stator.pytorch.graph.linked import check_outputs
 from stator.pytorch.graph.located import Located
 from stator.pytorch.graph.regions import Regions
-from stator.pytorch.graph.unread import unread_results
+from stator.pytorch.graph.unread import eliminate, unread_results
 from stator.pytorch.graph.versions import counting_writes
 from stator.pytorch.reliance import Reliances
 from stator.space.value import Unsupported, Value
@@ -51,8 +51,7 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     eliminate(recorder)
     unread = [] if recorder.keeps_order else unread_results(recorder)
     last.args = ((*nodes, *unread),)
-    kept = (node for node in graph.nodes if node not in effects.state_nodes)
-    if not outputs and not any(node in effects.keep or node in effects.fallible for node in kept):
+    if not outputs and not any(node.op.startswith("call") and node not in effects.state_nodes for node in graph.nodes):
         recorder.shapes.note_sizes([])
         return None
     settle_grad_mode(recorder)
@@ -99,15 +98,6 @@ def refuse_strangers(graph: torch.fx.Graph) -> None:
     """What was made in the body of an operation cannot be used outside of it (see subgraph)."""
     if any(used.graph is not graph for node in graph.nodes for used in node.all_input_nodes):
         raise Unsupported(errors.NotReconstructible("a tensor made inside another operation"))
-
-
-def eliminate(recorder: Recorder) -> None:
-    """Remove operations nobody uses, except for those that act on something besides their result, or may fail."""
-    graph = recorder.nodes.graph
-    kept = recorder.effects.keep | recorder.effects.fallible.keys()
-    for node in reversed(list(graph.nodes)):
-        if node.op.startswith(("call", "get_attr")) and not node.users and node not in kept:
-            graph.erase_node(node)
 
 
 def settle_grad_mode(recorder: Recorder) -> None:

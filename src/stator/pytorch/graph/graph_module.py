@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import linecache
+import operator
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,12 @@ __all__ = ["graph_module", "outlined", "sources_go_with"]
 def graph_module(root: torch.nn.Module, graph: torch.fx.Graph) -> torch.fx.GraphModule:
     """The module that runs a graph.
 
-    torch.fx keeps the source of each one for tracebacks, and never lets go of it.
+    torch.fx keeps the source of each one for tracebacks, and never lets go of it. `(-2) ** x` it writes as `-2 ** x`,
+    which is `-(2 ** x)`: that is a call of `pow` instead.
     """
+    for node in graph.find_nodes(op="call_function", target=operator.pow):
+        if isinstance(node.args[0], int | float) and node.args[0] < 0:
+            node.target = pow
     made = torch.fx.GraphModule(root, graph)
     source: Any = type(made).forward
     weakref.finalize(made, _forget, source.__code__.co_filename).atexit = False

@@ -4,7 +4,7 @@
         x[i]               # raises IndexError in eager, whether anyone looks at the result or not
         return x
 
-Such an operation stays in the graph (`finish.eliminate`). A backend that compiles drops what leads to none of the
+Such an operation stays in the graph (`eliminate`). A backend that compiles drops what leads to none of the
 graph's results, so a copy of what the operation made becomes one more result for it, which nobody uses. That is done
 for as few as possible: what certainly goes into a result, or into a tensor of the program, needs none.
 """
@@ -20,6 +20,7 @@ from stator import errors
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.operator_facts import AS_OTHER, KEPT, OVERWRITES, makes_like
 from stator.pytorch.graph.node_meta import NodeMeta
+from stator.pytorch.shapes.floats.errors import must_run
 from stator.pytorch.tensors.tables import METADATA
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.signals import Restart
@@ -31,7 +32,17 @@ if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import Operation, TracedTensor
 
-__all__ = ["refuse_inside", "unread_results"]
+__all__ = ["eliminate", "refuse_inside", "unread_results"]
+
+
+def eliminate(recorder: Recorder) -> None:
+    """Remove operations nobody uses, except for those that act on something besides their result, or may fail."""
+    graph = recorder.nodes.graph
+    kept = recorder.effects.keep | recorder.effects.fallible.keys()
+    for node in reversed(list(graph.nodes)):
+        is_unused = node.op.startswith(("call", "get_attr")) and not node.users
+        if is_unused and node not in kept and not must_run(recorder, node):
+            graph.erase_node(node)
 
 
 def unread_results(recorder: Recorder) -> list[torch.fx.Node]:

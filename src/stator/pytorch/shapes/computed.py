@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.guards.guard import Equals
+from stator.guards.guard import Equals, Predicate
 from stator.guards.source import CallSource, Source
 from stator.models.containers.selection import key_text, select
 from stator.models.numbers.draws import is_drawn
@@ -46,6 +46,7 @@ __all__ = [
     "condition_on_existing",
     "depends_on_draws",
     "existing_symbols",
+    "fix",
     "is_of_numbers",
     "made_again",
     "refuse_drawn",
@@ -135,7 +136,7 @@ def arguments_of(recorder: Recorder, node: torch.fx.Node) -> list[Any]:
 
 
 class Condition:
-    """A condition on existing numbers, which CPython computes again at each call.
+    """A condition on existing numbers, or a number that is made of them, which CPython computes again at each call.
 
     Attributes:
         compute: what gives it, of what is found at `sources`.
@@ -151,9 +152,13 @@ class Condition:
         """The opposite."""
         return Condition(self._formula, f"not {self._text}")
 
+    def possible(self) -> Condition:
+        """That it, or a number, can be computed without an error."""
+        return Condition(self._formula, f"({self._text},)")
+
 
 def condition_on_existing(recorder: Recorder, value: Value) -> Condition | None:
-    """A condition on numbers that there are before the graph runs; None for one on what only the graph knows."""
+    """A condition on numbers that there are before the graph runs, or a number; None for what only the graph knows."""
     formula = _Formula(recorder)
     try:
         return Condition(formula, formula.number(value))
@@ -300,8 +305,14 @@ def _existing(space: Space, result: Host, source: Source) -> Value | None:
     varies = type(result) in (int, float) and _is_small(result)
     if varies and not is_fixed(space.trace, source):
         return space.trace.recorder.shapes.number(result, source)
-    space.trace.guard(Equals(source, result))
+    fix(space.trace, source, result)
     return Constant(result)
+
+
+def fix(trace: Trace, source: Source, number: Host) -> None:
+    """Guard what is computed of existing numbers to be what it is now."""
+    is_nan = type(number) is float and math.isnan(number)  # which is equal to none, and another object each time
+    trace.guard(Predicate((source,), math.isnan, f"{source.expr()} is NaN") if is_nan else Equals(source, number))
 
 
 def computed_sizes(recorder: Recorder, numbers: Sequence[Number]) -> tuple[Function, tuple[Source, ...]] | None:

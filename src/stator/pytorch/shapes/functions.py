@@ -14,7 +14,7 @@ from stator.models.numbers.number_text import METHODS, shown_later
 from stator.pytorch import internals
 from stator.pytorch.shapes import symbols, whole
 from stator.pytorch.shapes.assertions import Assertions
-from stator.pytorch.shapes.floats import exact, finite
+from stator.pytorch.shapes.floats import exact, finite, powers
 from stator.pytorch.shapes.symbols import SymValue, compute, decide
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.subclass import dispatched
@@ -31,7 +31,7 @@ __all__ = ["install", "methods_of_numbers", "model_of"]
 
 def methods_of_numbers() -> dict[int, Handler]:
     """The models of the methods of numbers, for those that are symbols, by the ids of the host callables."""
-    return exact.exactly(symbols.models()) | _texts() | whole.models() | finite.models()
+    return exact.exactly(symbols.models() | powers.models()) | _texts() | whole.models() | finite.models()
 
 
 def _texts() -> dict[int, Handler]:

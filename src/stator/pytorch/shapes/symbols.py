@@ -38,7 +38,17 @@ if TYPE_CHECKING:
     from stator.space.protocol import Handler
     from stator.space.space import Space
 
-__all__ = ["ARITHMETIC", "COMPARISONS", "DIVISIONS", "SymValue", "as_integer", "decide", "models", "specialise"]
+__all__ = [
+    "ARITHMETIC",
+    "COMPARISONS",
+    "DIVISIONS",
+    "SymValue",
+    "as_integer",
+    "decide",
+    "method_of",
+    "models",
+    "specialise",
+]
 
 _CLASSES: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 
@@ -186,6 +196,8 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
         number = function(*numbers)
     except Exception as e:
         return _decided(space, function, args, numbers, e)
+    if isinstance(number, torch.SymInt) and abs(hint_of(number) or 0) >> 63:
+        return _known_result(space, function, args, numbers)  # no tensor takes it, and guards would be written out
     if type(number) not in _CLASSES:
         return space.fresh(number)
     if isinstance(number, torch.SymBool) and any(map(is_ragged, numbers)):
@@ -203,9 +215,14 @@ DIVISIONS = frozenset((operator.truediv, operator.floordiv, operator.mod))
 def _decided(
     space: Space, function: Function, args: Sequence[GraphValue], numbers: list[Number], error: Exception
 ) -> Value:
-    """What Python gives, or raises, where symbols fail: for the numbers that they are now, which is guarded."""
+    """What Python gives, or raises, where symbols fail."""
     if type(error) not in (ZeroDivisionError, ValueError, OverflowError, TypeError):
         raise Unsupported(errors.DataDependentBranch(next(arg for arg in args if arg.symbolic).describe())) from None
+    return _known_result(space, function, args, numbers)
+
+
+def _known_result(space: Space, function: Function, args: Sequence[GraphValue], numbers: list[Number]) -> Value:
+    """What Python gives, or raises, for the numbers that symbols are now, which is guarded."""
     known = [decide(space.trace, arg) if arg.symbolic else number for arg, number in zip(args, numbers, strict=True)]
     try:
         return space.fresh(function(*known))
@@ -217,7 +234,7 @@ def _plain(host: Host, whole: bool) -> Host:
     return int(host) if whole and type(host) is bool else host
 
 
-def _method(function: Function, swap: bool = False) -> Handler:
+def method_of(function: Function, swap: bool = False, record: Function = compute) -> Handler:
     """The model of a method of int or float for symbolic operands; others are left to the ordinary way."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -235,7 +252,8 @@ def _method(function: Function, swap: bool = False) -> Handler:
             return None  # symbols cannot be compared with a NaN
         if len(values) == 2 and values[0].cls is int and values[1].cls is float:
             return NOT_IMPLEMENTED  # int leaves it to float's reflected method
-        return compute(space, function, values[::-1] if swap else values)
+        recorded: Value = record(space, function, values[::-1] if swap else values)
+        return recorded
 
     return handler
 
@@ -290,7 +308,7 @@ def _divmod(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value 
 
 #: what torch's symbols can do with a condition, which is no number to sympy
 _OF_CONDITIONS = (operator.add, operator.sub, operator.mul)
-ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
+ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod")
 COMPARISONS = ("lt", "le", "eq", "ne", "gt", "ge")
 
 
@@ -300,15 +318,15 @@ def models() -> dict[int, Handler]:
     for cls in (int, float):
         for name in ARITHMETIC:
             function = getattr(operator, name)
-            found[id(cls.__dict__[f"__{name}__"])] = _method(function)
-            found[id(cls.__dict__[f"__r{name}__"])] = _method(function, swap=True)
+            found[id(cls.__dict__[f"__{name}__"])] = method_of(function)
+            found[id(cls.__dict__[f"__r{name}__"])] = method_of(function, swap=True)
         for name in (*COMPARISONS, "neg", "abs"):
-            found[id(cls.__dict__[f"__{name}__"])] = _method(getattr(operator, name))
+            found[id(cls.__dict__[f"__{name}__"])] = method_of(getattr(operator, name))
         found[id(cls.__dict__["__bool__"])] = _truth
         found[id(cls.__dict__["__hash__"])] = _hash
     for name in ("and", "or"):
         function = getattr(operator, f"{name}_")
         found |= {id(bool.__dict__[method]): _connective(function) for method in (f"__{name}__", f"__r{name}__")}
     found[id(int.__dict__["__divmod__"])] = _divmod
-    found[id(math.sqrt)] = _method(internals.sym_sqrt)
+    found[id(math.sqrt)] = method_of(internals.sym_sqrt)
     return found

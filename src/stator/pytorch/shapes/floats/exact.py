@@ -9,6 +9,7 @@ number itself. Of those that the graph reads a tensor is computed, as long as no
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,7 +17,8 @@ import torch
 
 from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.shapes.computed import compute_again, made_again
-from stator.pytorch.shapes.floats.real_numbers import operands_of, takes_for_real
+from stator.pytorch.shapes.floats.quotients import quotient
+from stator.pytorch.shapes.floats.real_numbers import has_no_tensor, operands_of, takes_for_real
 from stator.pytorch.shapes.number_operands import held
 from stator.pytorch.shapes.symbols import DIVISIONS, SymValue, compute
 from stator.pytorch.shapes.whole import as_symbol, is_of_ints
@@ -42,43 +44,57 @@ def exactly(models: dict[int, Handler]) -> dict[int, Handler]:
 
 def _exact(handler: Handler) -> Handler:
     def exact(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-        result, recorder = handler(space, args, kwargs), space.trace.recorder
-        if not isinstance(result, SymValue):
-            return result
-        result = _of_floats(space, result)
-        if not isinstance(result, SymValue) or not takes_for_real(recorder, result):
-            return result
-        operands, function = operands_of(recorder, result), result._node.target
-        if made_again(recorder, result) is None:
-            # A condition that torch does not know is known when the graph has run. (With a hint it is on existing
-            # numbers, by too many steps to compute it again.)
-            waits = result.cls is bool and hint_of(result.number) is None and not _is_known(result.number)
-            found = None if waits else _of_tensors(space, function, operands)
-        else:
-            # a condition is computed again where it is decided
-            found = None if result.cls is bool else compute_again(space, function, operands)
-        return result if found is None else found
+        result = handler(space, args, kwargs)
+        for better in (_of_floats, _of_real_numbers):
+            found = better(space, result) if isinstance(result, SymValue) else None
+            result = result if found is None else found
+        return result
 
     return exact
 
 
-def _of_floats(space: Space, result: Any) -> Value:
-    """A float that is computed of floats: where Python makes them of ints, backends make some of 32 bits."""
+def _of_real_numbers(space: Space, result: Any) -> Value | None:
+    """What CPython computes in place of what torch knows of real numbers; None where that is the same."""
+    recorder = result.recorder
+    if not takes_for_real(recorder, result):
+        return None
+    operands, function = operands_of(recorder, result), result._node.target
+    if made_again(recorder, result) is not None:
+        # a condition is computed again where it is decided
+        return None if result.cls is bool else compute_again(space, function, operands)
+    # A condition that torch does not know is known when the graph has run. (With a hint it is on existing numbers, by
+    # too many steps to compute it again.)
+    waits = result.cls is bool and hint_of(result.number) is None and not _is_known(result.number)
+    found = None if waits else _of_tensors(space, function, operands)
+    return found and _in_place_of(result, found)
+
+
+def _of_floats(space: Space, result: Any) -> Value | None:
+    """A float that is computed of floats: where Python makes them of ints, backends make some of 32 bits. Else None."""
     if result.cls is not float or result.recorder.keeps_order:
-        return result
+        return None
     operands = operands_of(result.recorder, result)
     ints = [operand for operand in operands if operand.symbolic and is_of_ints(operand)]
-    if not ints:
-        return result
     exists = hint_of(result.number) is not None
-    if exists and is_of_ints(result):
-        return result  # it is computed without tensors
+    if not ints:
+        return None
+    if exists and is_of_ints(result):  # computed without tensors, but for what is asserted of it
+        return compute_again(space, result._node.target, operands) if has_no_tensor(result) else None
 
     def as_float(number: Any) -> Any:
         return (compute_again(space, float, [number]) or number) if exists else as_symbol(space, number, torch.float64)
 
     floats = [as_float(operand) if operand in ints else operand for operand in operands]
-    return compute(space, result._node.target, floats)
+    return _in_place_of(result, compute(space, result._node.target, floats))
+
+
+def _in_place_of(result: Any, found: Value) -> Value:
+    """What takes the place of a number just recorded, whose node would be kept for the error that it may raise."""
+    node = result._node
+    if not node.users:
+        result.recorder.nodes.values.pop(node)
+        node.graph.erase_node(node)
+    return found
 
 
 def _is_known(condition: Any) -> bool:
@@ -106,10 +122,9 @@ def _remainder(space: Space, divided: Any, divisor: Any) -> Any:
 
 
 def _quotient(space: Space, divided: Any, divisor: Any) -> Any:
-    """What `//` gives, computed as CPython does: Inductor rounds `torch.floor_divide` otherwise."""
-    divisible = record_method(space, "sub", divided, _remainder(space, divided, divisor))
-    quotient = record_method(space, "round", record_method(space, "div", divisible, divisor))
-    return record_method(space, "copysign", quotient, record_method(space, "div", divided, divisor))  # -0.0 // 3
+    """What `//` gives."""
+    found = quotient(functools.partial(record_method, space), divided, divisor)
+    return record_method(space, "copysign", found, record_method(space, "div", divided, divisor))  # -0.0 // 3
 
 
 #: what computes in tensors what a function does of two numbers

@@ -15,18 +15,20 @@ import torch
 
 from stator.guards.guard import FOR_BRANCHES, Predicate
 from stator.pytorch.fake.metadata import expression_of, hint_of
-from stator.pytorch.shapes.computed import arguments_of, condition_on_existing, refuse_drawn
+from stator.pytorch.shapes.computed import arguments_of, condition_on_existing, fix, made_again, refuse_drawn
 from stator.pytorch.shapes.unbacked import symbols_of
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.space.interfaces import Trace
 
-__all__ = ["decided_again", "operands_of", "takes_for_real"]
+__all__ = ["decided_again", "has_no_tensor", "operands_of", "takes_for_real"]
 
 _COMPARISONS = frozenset((operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge))
 #: whose results torch takes for whole numbers, or rounds otherwise: `1.0 // 0.1` is 9.0, and 10.0 to torch
 _DIVISIONS = frozenset((operator.mod, operator.floordiv))
+#: what torch's symbols are made of, and `TensorReferenceAnalysis` lacks
+_WITHOUT_TENSORS = frozenset(("PythonMod", "Piecewise", "Where"))
 _CONNECTIVES = frozenset((operator.and_, operator.or_, torch.sym_not))
 
 
@@ -39,7 +41,7 @@ def takes_for_real(recorder: Recorder, value: Any) -> bool:
     if target in _DIVISIONS and value.cls is float:
         return True
     if not any(_has_floats(recorder, operand) for operand in operands):
-        return False
+        return value.cls is float and not (recorder.keeps_order or _is_as_written(value, operands))
     if target in _CONNECTIVES:
         return any(takes_for_real(recorder, operand) for operand in operands if operand.symbolic)
     if target in _COMPARISONS:
@@ -56,6 +58,8 @@ def _is_as_written(value: Any, operands: list[Any]) -> bool:
     target, result = value._node.target, expression_of(value.number)
     if target not in (operator.add, operator.sub, operator.mul):
         return True
+    if not all(operand.symbolic or math.isfinite(operand.host) for operand in operands):
+        return False
     one, other = [_as_float(operand) for operand in operands]
     if target is operator.sub:
         other = -other
@@ -69,6 +73,14 @@ def _as_float(value: Any) -> Any:
     import sympy  # type: ignore[import-untyped]
 
     return expression_of(torch.sym_float(value.number)) if value.symbolic else sympy.Float(value.host)
+
+
+def has_no_tensor(value: Any) -> bool:
+    """Whether a number is made by what AOTAutograd has no word for where it is to compute it in tensors: `n % 2`."""
+    import sympy
+
+    parts = sympy.preorder_traversal(expression_of(value.number))
+    return any(type(part).__name__ in _WITHOUT_TENSORS for part in parts)
 
 
 def operands_of(recorder: Recorder, value: Any) -> list[Any]:
@@ -107,23 +119,25 @@ def _are_one(left: Any, right: Any) -> bool:
     return bool(left.symbolic and right.symbolic and expression_of(left.number) == expression_of(right.number))
 
 
-def decided_again(trace: Trace, value: Any) -> bool | None:
-    """What a condition on existing floats is, as CPython computes it now, and under a guard at each call; None for one
-    that torch's symbols decide."""
+def decided_again(trace: Trace, value: Any) -> bool | float | None:
+    """What a float that is computed of existing ones is, or a condition on them, as CPython computes it now, and under
+    a guard at each call; None for one that torch's symbols decide."""
     recorder = value.recorder
-    if value.cls is not bool or not takes_for_real(recorder, value):
+    is_float = value.cls is float and bool(operands_of(recorder, value))
+    if not is_float and (value.cls is not bool or not takes_for_real(recorder, value)):
         return None
-    found = condition_on_existing(recorder, value)
-    if found is None:
-        return None
+    found, source = condition_on_existing(recorder, value), made_again(recorder, value)
     hosts = {known.source: hint_of(known.number) for known in recorder.shapes.symbols.values()}
-    if not all(source in hosts for source in found.sources):
+    if found is None or source is None or not all(source in hosts for source in found.sources):
         return None
     refuse_drawn(trace, value)
     try:
-        outcome = bool(found.compute(*(hosts[source] for source in found.sources)))
-    except (ArithmeticError, ValueError):
+        outcome = value.cls(found.compute(*(hosts[source] for source in found.sources)))
+    except (ArithmeticError, TypeError, ValueError):
         return None  # what raised it has been met before
-    assumed = found if outcome else found.negated()
-    trace.guard(Predicate(assumed.sources, assumed.compute, assumed.told, FOR_BRANCHES))
+    if is_float:
+        fix(trace, source, outcome)
+    else:
+        assumed = found if outcome else found.negated()
+        trace.guard(Predicate(assumed.sources, assumed.compute, assumed.told, FOR_BRANCHES))
     return outcome
