@@ -140,12 +140,14 @@ class Condition:
 
     Attributes:
         compute: what gives it, of what is found at `sources`.
+        source: where the outcome is found.
         told: the condition as the program would write it.
     """
 
     def __init__(self, formula: _Formula, text: str) -> None:
         self._formula, self._text = formula, text
         self.compute, self.sources = formula.over(text)
+        self.source = formula.source(text)
         self.told = formula.source(text, formula.written(text, alone=True)).expr()
 
     def negated(self) -> Condition:

@@ -66,7 +66,7 @@ def _of_real_numbers(space: Space, result: Any) -> Value | None:
     # too many steps to compute it again.)
     waits = result.cls is bool and hint_of(result.number) is None and not _is_known(result.number)
     found = None if waits else _of_tensors(space, function, operands)
-    return found and _in_place_of(result, found)
+    return None if found is None else _in_place_of(result, found)
 
 
 def _of_floats(space: Space, result: Any) -> Value | None:

@@ -15,7 +15,7 @@ import torch
 
 from stator.guards.guard import FOR_BRANCHES, Predicate
 from stator.pytorch.fake.metadata import expression_of, hint_of
-from stator.pytorch.shapes.computed import arguments_of, condition_on_existing, fix, made_again, refuse_drawn
+from stator.pytorch.shapes.computed import arguments_of, condition_on_existing, fix, refuse_drawn
 from stator.pytorch.shapes.unbacked import symbols_of
 
 if TYPE_CHECKING:
@@ -126,9 +126,9 @@ def decided_again(trace: Trace, value: Any) -> bool | float | None:
     is_float = value.cls is float and bool(operands_of(recorder, value))
     if not is_float and (value.cls is not bool or not takes_for_real(recorder, value)):
         return None
-    found, source = condition_on_existing(recorder, value), made_again(recorder, value)
+    found = condition_on_existing(recorder, value)
     hosts = {known.source: hint_of(known.number) for known in recorder.shapes.symbols.values()}
-    if found is None or source is None or not all(source in hosts for source in found.sources):
+    if found is None or not all(source in hosts for source in found.sources):
         return None
     refuse_drawn(trace, value)
     try:
@@ -136,7 +136,7 @@ def decided_again(trace: Trace, value: Any) -> bool | float | None:
     except (ArithmeticError, TypeError, ValueError):
         return None  # what raised it has been met before
     if is_float:
-        fix(trace, source, outcome)
+        fix(trace, found.source, outcome)
     else:
         assumed = found if outcome else found.negated()
         trace.guard(Predicate(assumed.sources, assumed.compute, assumed.told, FOR_BRANCHES))
