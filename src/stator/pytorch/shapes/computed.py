@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.guards.guard import Equals, Predicate
+from stator.guards.guard import Equals, Predicate, TypeIs
 from stator.guards.source import CallSource, Source
 from stator.models.containers.selection import key_text, select
 from stator.models.numbers.draws import is_drawn
@@ -45,6 +45,7 @@ __all__ = [
     "computed_sizes",
     "condition_on_existing",
     "depends_on_draws",
+    "existing",
     "existing_symbols",
     "fix",
     "is_of_numbers",
@@ -226,6 +227,17 @@ def compute_again(space: Space, function: Function, args: list[Value]) -> Value 
     return known
 
 
+def existing(space: Space, value: Any) -> Value | None:
+    """A number that existing ones give, as one that CPython computes before the graph runs; None for others."""
+    shapes, source = space.trace.recorder.shapes, made_again(space.trace.recorder, value)
+    if source is None:
+        return None
+    known: Value | None = shapes.elements.get(source)
+    if known is None:
+        known = shapes.elements[source] = _existing(space, hint_of(value.number), source)
+    return known
+
+
 def selected(space: Space, container: Value, key: Any, read: Function) -> Value | None:
     """What `read` finds in an existing object by a symbol: an object at a source of its own (`Value.select`)."""
     if depends_on_draws(key) and not are_alike(container.host):
@@ -306,6 +318,8 @@ def _existing(space: Space, result: Host, source: Source) -> Value | None:
         return None
     varies = type(result) in (int, float) and _is_small(result)
     if varies and not is_fixed(space.trace, source):
+        if type(result) is int:
+            space.trace.guard(TypeIs(source, int))  # there is no error, who ever uses it; floats are guarded anyway
         return space.trace.recorder.shapes.number(result, source)
     fix(space.trace, source, result)
     return Constant(result)

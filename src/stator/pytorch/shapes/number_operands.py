@@ -10,9 +10,10 @@ import torch
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.fake.metadata import hint_of
-from stator.pytorch.shapes.computed import made_again
-from stator.pytorch.shapes.whole import whole_number
+from stator.pytorch.fake.metadata import expression_of, hint_of
+from stator.pytorch.shapes.computed import existing, made_again
+from stator.pytorch.shapes.unbacked import symbols_of
+from stator.pytorch.shapes.whole import is_of_ints, whole_number
 from stator.pytorch.tensors.lowering import Call, Operand, fill
 from stator.pytorch.tensors.opaque import make_opaque
 from stator.pytorch.tensors.scalars import is_integral, number_in
@@ -28,6 +29,7 @@ __all__ = [
     "constant",
     "held",
     "is_float",
+    "of_python",
     "tensor_of_float",
     "tensor_of_floats",
     "tensor_of_symbols",
@@ -44,6 +46,9 @@ _ARITHMETIC = frozenset(
     for name in ("add", "mul", "multiply", "truediv", "true_divide", "div", "divide")
     for prefix in ("", "r")
 )
+
+#: what torch's symbols are made of, and its `TensorReferenceAnalysis` lacks
+_WITHOUT_TENSORS = frozenset(("PythonMod", "Piecewise", "Where"))
 
 #: functions that make a tensor of a number
 MAKERS = (torch.tensor, torch.as_tensor)
@@ -116,6 +121,34 @@ def tensor_of_floats(space: Space, call: Call) -> Call | None:
         stacked.metas.append(box.meta)
     made: Any = recorder.record(stacked)
     return _converted(call, made)
+
+
+def of_python(space: Space, call: Call) -> Call | None:
+    """`x + n**2 * 0.5` of an int that varies, with the float as one that CPython computes before the graph runs: in
+    tensors AOTAutograd makes it of 32 bits, and of `n % 2` an error. None where there is none such.
+
+    Floats of sizes are left to the backend, unless it has an error: few are of more than 24 bits.
+    """
+    recorder = space.trace.recorder
+    if recorder.keeps_order:
+        return None
+    found = {index: operand for index, operand in enumerate(call.operands) if _is_of_existing_ints(recorder, operand)}
+    before = {
+        index: number for index, operand in found.items() if (number := existing(space, operand)) and number.symbolic
+    }
+    return with_operands(call, before) if before else None
+
+
+def _is_of_existing_ints(recorder: Recorder, operand: Any) -> bool:
+    if not is_float(operand) or operand.source is not None or not is_of_ints(operand):
+        return False
+    import sympy  # type: ignore[import-untyped]
+
+    known = [recorder.shapes.symbols.get(symbol) for symbol in symbols_of(operand.number)]
+    if any(number is not None and number.source in recorder.shapes.numbers for number in known):
+        return True
+    parts = sympy.preorder_traversal(expression_of(operand.number))
+    return any(type(part).__name__ in _WITHOUT_TENSORS for part in parts)
 
 
 def with_conditions(space: Space, call: Call) -> Call | None:

@@ -16,6 +16,7 @@ import torch
 
 from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.shapes.computed import compute_again, depends_on_draws
+from stator.pytorch.shapes.floats.real_numbers import is_simplified
 from stator.pytorch.shapes.symbols import as_integer, compute
 from stator.pytorch.shapes.unbacked import symbols_of
 from stator.pytorch.tensors.lowering import Call, Operand
@@ -65,7 +66,8 @@ def recorded_with(space: Space, call: Call, operand: Any, **options: object) -> 
 
 def to_whole(function: Function) -> Handler:
     """The model of a function that makes an int of a number: of a float that existed, or was drawn, CPython makes it
-    before the graph runs, as backends make constants of floats."""
+    before the graph runs, as backends make constants of floats. Of a float of sizes it stays an expression over them,
+    unless torch has simplified the float."""
     of_symbols = torch.sym_int if function is int else function
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -74,7 +76,8 @@ def to_whole(function: Function) -> Handler:
             return value if value.symbolic else None
         if value.cls is bool and hint_of(value.number) is not None:
             return None  # it is assumed
-        is_computed_before = value.source is not None or depends_on_draws(value) or not is_of_ints(value)
+        is_whole = is_of_ints(value) and not is_simplified(space.trace.recorder, value)
+        is_computed_before = value.source is not None or depends_on_draws(value) or not is_whole
         again = compute_again(space, function, [value]) if is_computed_before else None
         return whole_number(space, of_symbols, value) if again is None else again
 

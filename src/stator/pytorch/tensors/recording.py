@@ -11,6 +11,7 @@ from stator.pytorch.fake.failure import Failure, describe_callable
 from stator.pytorch.nesting import items_of
 from stator.pytorch.shapes.number_operands import (
     MAKERS,
+    of_python,
     tensor_of_float,
     tensor_of_floats,
     tensor_of_symbols,
@@ -50,6 +51,8 @@ def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]
         call = with_numbers(space, call) or call  # a number read elsewhere is the same number here
     elif call.operands and call.function in MAKERS:
         call = tensor_of_float(space, call) or tensor_of_floats(space, call) or tensor_of_symbols(call) or call
+    elif call.operands:
+        call = of_python(space, call) or call
     if space.trace.recorder.shapes.begun:  # else there are no symbols
         call = with_tensors(space, call) or with_conditions(space, call) or call
         call = scalars_in_tensors(space, call) or filled_with_float(space, call) or call

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 
 from stator.pytorch.fake.metadata import hint_of
-from stator.pytorch.shapes.computed import compute_again, made_again
+from stator.pytorch.shapes.computed import compute_again, existing, made_again
 from stator.pytorch.shapes.floats.quotients import quotient
-from stator.pytorch.shapes.floats.real_numbers import has_no_tensor, operands_of, takes_for_real
+from stator.pytorch.shapes.floats.real_numbers import operands_of, takes_for_real
 from stator.pytorch.shapes.number_operands import held
 from stator.pytorch.shapes.symbols import DIVISIONS, SymValue, compute
 from stator.pytorch.shapes.whole import as_symbol, is_of_ints
@@ -76,13 +76,13 @@ def _of_floats(space: Space, result: Any) -> Value | None:
     operands = operands_of(result.recorder, result)
     ints = [operand for operand in operands if operand.symbolic and is_of_ints(operand)]
     exists = hint_of(result.number) is not None
-    if not ints:
-        return None
-    if exists and is_of_ints(result):  # computed without tensors, but for what is asserted of it
-        return compute_again(space, result._node.target, operands) if has_no_tensor(result) else None
+    if not ints or (exists and is_of_ints(result)):
+        return None  # one of ints alone is computed where a tensor is to be computed of it (`of_python`)
 
     def as_float(number: Any) -> Any:
-        return (compute_again(space, float, [number]) or number) if exists else as_symbol(space, number, torch.float64)
+        if not exists:
+            return as_symbol(space, number, torch.float64)
+        return (existing(space, number) if number.cls is float else compute_again(space, float, [number])) or number
 
     floats = [as_float(operand) if operand in ints else operand for operand in operands]
     return _in_place_of(result, compute(space, result._node.target, floats))
@@ -143,7 +143,7 @@ def in_tensors(space: Space, numbers: Iterable[Value]) -> list[Any]:
     """
 
     def made(number: Any) -> Any:
-        if number.symbolic and not is_of_ints(number):
+        if number.symbolic and (number.cls is float or not is_of_ints(number)):
             return held(space.trace.recorder, number)
         return record_function(space, torch.scalar_tensor, number, dtype=torch.float64)
 

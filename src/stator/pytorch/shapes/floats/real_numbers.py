@@ -22,13 +22,11 @@ if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.space.interfaces import Trace
 
-__all__ = ["decided_again", "has_no_tensor", "operands_of", "takes_for_real"]
+__all__ = ["decided_again", "is_simplified", "operands_of", "takes_for_real"]
 
 _COMPARISONS = frozenset((operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge))
 #: whose results torch takes for whole numbers, or rounds otherwise: `1.0 // 0.1` is 9.0, and 10.0 to torch
 _DIVISIONS = frozenset((operator.mod, operator.floordiv))
-#: what torch's symbols are made of, and `TensorReferenceAnalysis` lacks
-_WITHOUT_TENSORS = frozenset(("PythonMod", "Piecewise", "Where"))
 _CONNECTIVES = frozenset((operator.and_, operator.or_, torch.sym_not))
 
 
@@ -40,8 +38,9 @@ def takes_for_real(recorder: Recorder, value: Any) -> bool:
     target = value._node.target
     if target in _DIVISIONS and value.cls is float:
         return True
-    if not any(_has_floats(recorder, operand) for operand in operands):
-        return value.cls is float and not (recorder.keeps_order or _is_as_written(value, operands))
+    of_ints = not any(_has_floats(recorder, operand) for operand in operands)
+    if of_ints and (value.cls is float or not any(is_simplified(recorder, operand) for operand in operands)):
+        return False
     if target in _CONNECTIVES:
         return any(takes_for_real(recorder, operand) for operand in operands if operand.symbolic)
     if target in _COMPARISONS:
@@ -75,14 +74,6 @@ def _as_float(value: Any) -> Any:
     return expression_of(torch.sym_float(value.number)) if value.symbolic else sympy.Float(value.host)
 
 
-def has_no_tensor(value: Any) -> bool:
-    """Whether a number is made by what AOTAutograd has no word for where it is to compute it in tensors: `n % 2`."""
-    import sympy
-
-    parts = sympy.preorder_traversal(expression_of(value.number))
-    return any(type(part).__name__ in _WITHOUT_TENSORS for part in parts)
-
-
 def operands_of(recorder: Recorder, value: Any) -> list[Any]:
     """What Python computes a symbolic number of; nothing for one that is there, or read from a tensor."""
     node = value._node
@@ -108,11 +99,23 @@ def _has_floats(recorder: Recorder, value: Any) -> bool:
     return False
 
 
+def is_simplified(recorder: Recorder, value: Any) -> bool:
+    """Whether a number is computed of ints, and not as it is written: `(n + 1e17) - 1e17` is `n` to torch."""
+    if not value.symbolic or value.cls is int:
+        return False
+    operands = operands_of(recorder, value)
+    if operands and value.cls is float and not _is_as_written(value, operands):
+        return True
+    return any(is_simplified(recorder, operand) for operand in operands)
+
+
 def _is_plain(recorder: Recorder, value: Any) -> bool:
     """Whether a number is a symbol by itself, or finite, so that comparing it tells only what is compared."""
     if not value.symbolic:
         return math.isfinite(value.host)
-    return value.cls is not float or not operands_of(recorder, value) or not _has_floats(recorder, value)
+    if value.cls is not float or not operands_of(recorder, value):
+        return True
+    return not (_has_floats(recorder, value) or is_simplified(recorder, value))
 
 
 def _are_one(left: Any, right: Any) -> bool:
