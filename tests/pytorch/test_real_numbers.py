@@ -163,3 +163,30 @@ def test_numbers_of_many_steps_are_no_long_formulas(program: Callable[..., Any])
     compiled = stator.compile(program, backend="eager")
     for u in (0.9, 0.99, 1.001, 1.0, 2.0, 0.5):
         assert torch.equal(compiled(torch.ones(2), u), program(torch.ones(2), u)), u
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_running_mean_has_one_graph_for_all_values(backend: str) -> None:
+    def program(x: torch.Tensor, state: dict[str, Any]) -> torch.Tensor:
+        state["count"] += 1
+        state["mean"] += (x.sum().item() - state["mean"]) / state["count"]
+        return x + 1
+
+    stator.reset()
+    compiled, states = stator.compile(program, backend=backend), [{"mean": 0.0, "count": 0} for _ in range(2)]
+    for _ in range(6):
+        x = torch.rand(3)
+        assert torch.equal(compiled(x, states[0]), program(x, states[1]))
+        assert states[0] == states[1]
+    assert stator.stats().graphs == 2, stator.stats().recompile_log
+
+
+def test_a_comparison_with_infinity_is_quiet(caplog: pytest.LogCaptureFixture) -> None:
+    def program(x: torch.Tensor, best: float) -> bool:
+        return x.mean().item() < best - 1e-4
+
+    compiled = stator.compile(program, backend="eager")
+    for best in (math.inf, 0.5, -math.inf, 2.0):
+        for x in (torch.ones(2), torch.tensor([math.nan]), torch.tensor([-math.inf])):
+            assert compiled(x, best) == program(x, best)
+    assert not [record for record in caplog.records if record.name.startswith("torch")]

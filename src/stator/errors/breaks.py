@@ -109,7 +109,10 @@ class OpaqueIterator(Break):
     code = "SB0105"
     title = "iterator made outside the compiled function"
     template = "iteration over {description}, which was made outside the compiled function"
-    hint = "pass the list or tuple behind it, or make the iterator inside"
+    hint = (
+        "pass the list or tuple behind it, or make the iterator inside; if it is made there before an earlier break, "
+        "mend that"
+    )
     description: str
 
 

@@ -32,7 +32,7 @@ def in_the_way(recorder: Recorder, ends: list[TensorValue], until: list[TensorVa
     if recorder.nodes.graph is not recorder.nodes.whole and not _only_mapped(recorder):
         return "it is called in a function that an operation of the graph runs"
     if recorder.tracked.scattered:
-        return "the data of a leaf was exchanged before, so that its gradient comes from several places"
+        return f"{recorder.tracked.scattered} before, so that gradients come from several places"
     if recorder.tracked.hooked:
         return "a hook that was registered before waits for gradients"
     recorder.state.rely(("anomaly",))

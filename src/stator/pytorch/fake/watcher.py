@@ -76,8 +76,6 @@ class Watcher(Mode):
             self.observed.fallible = True
             return func(*args, **kwargs)
         schema = internals.schema(func)
-        if torch.Tag.nondeterministic_seeded in func.tags:
-            self.observed.random = True
         self.observed.rigid |= not _is_functional(func)
         if schema.is_mutable:
             self._note_writes(func, args, kwargs)
@@ -90,6 +88,9 @@ class Watcher(Mode):
         if (acts and name_of(func) not in CHECKS) or "_assert" in schema.name or func.namespace in COMMUNICATING:
             self.observed.effectful = True
         result = func(*args, **kwargs)
+        # In inference mode a dropout that drops nothing is met whole: it gives what it was given.
+        draws = schema.is_mutable or result is not next(iter(args), None)
+        self.observed.random |= draws and torch.Tag.nondeterministic_seeded in func.tags
         fallible, refused = examine(func, args, kwargs, result, ran=self.real)
         self.observed.fallible |= fallible
         self.observed.refused = self.observed.refused or refused

@@ -58,8 +58,8 @@ class TrackedTensors:
         self.copied: dict[TracedTensor, tuple[int, TracedTensor]] = {}
         #: copies of what the program may have under another name, unknown to it (see `objects.hidden_copies`)
         self.hidden_copies: set[TracedTensor] = set()
-        #: whether gradients of a leaf come from several places of the graph, as it has had several memories
-        self.scattered = False
+        #: why gradients of a leaf come from several places of the graph: "its data was exchanged", or nothing
+        self.scattered = ""
         #: whether the graph must be run in the order of the program, by no backend that works otherwise
         self.in_order = False
         #: whether jagged tensors have been met

@@ -167,7 +167,7 @@ def begin_leaf(space: Space, value: TensorValue, data: TensorValue, wanted: bool
         if not _alike(rebound.leaf, data, wanted):
             _refuse_used(recorder, rebound.leaf)
             rebound.leaf = _input(recorder, value.cls, data, wanted)
-        recorder.tracked.scattered = True
+        recorder.tracked.scattered = "the data of a leaf was exchanged"
     else:
         rebound = recorder.tracked.rebound[value] = Rebound(None, _input(recorder, value.cls, data, wanted))
     rebound.data = data

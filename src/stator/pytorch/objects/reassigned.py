@@ -107,7 +107,7 @@ def _take(space: Space, tensor: TensorValue, data: TensorValue, method: str) -> 
     if tensor.source is not None:
         rebound.data, rebound.method = data, method
     if wanted:
-        tracked.scattered = True
+        tracked.scattered = "the data of a leaf was exchanged"
         move_leaf(space, tensor, before, data)
     else:
         become(tensor, data)
@@ -188,8 +188,14 @@ def _back_to_first(tensor: TensorValue, rebound: Any) -> bool:
         return False
     hand_over(tensor, "Tensor.requires_grad_")
     become(tensor, first)
-    tensor.recorder.tracked.scattered = True
+    tensor.recorder.tracked.scattered = _switched(tensor)
     return True
+
+
+def _switched(tensor: TensorValue) -> str:
+    source = tensor.source
+    named = f" of {tensor.recorder.trace.root.names.quoted(source)}" if source is not None else ""
+    return f"`requires_grad`{named} was switched"
 
 
 def _leave_autograd(space: Space, tensor: TensorValue) -> None:
@@ -199,7 +205,7 @@ def _leave_autograd(space: Space, tensor: TensorValue) -> None:
     rebound = _rebound(space, tensor, before)
     if rebound.is_leaf:
         rebound.is_leaf, rebound.data = False, None
-        tensor.recorder.tracked.scattered = True
+        tensor.recorder.tracked.scattered = _switched(tensor)
     become(tensor, plain)
 
 

@@ -48,6 +48,7 @@ __all__ = [
     "existing",
     "existing_symbols",
     "fix",
+    "is_nonzero",
     "is_of_numbers",
     "made_again",
     "refuse_drawn",
@@ -301,8 +302,19 @@ def _operands(recorder: Recorder, value: Any) -> list[Any] | None:
 
 
 def _never_fails(node: torch.fx.Node) -> bool:
-    divided = node.target is operator.truediv and isinstance(node.args[1], int | float) and node.args[1] != 0
-    return node.target in _NEVER_FAILING or divided
+    return node.target in _NEVER_FAILING or (node.target is operator.truediv and is_nonzero(node.args[1]))
+
+
+def is_nonzero(divisor: Any) -> bool:
+    """Whether an argument of a node is known not to be zero; a number from before the graph is guarded not to be."""
+    if not isinstance(divisor, torch.fx.Node):
+        return bool(divisor != 0)
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    tensor = divisor.all_input_nodes[0] if divisor.target == "item" else divisor
+    if tensor.target is torch.scalar_tensor:  # of a number, which is read again
+        return is_nonzero(tensor.args[0])
+    return statically_known_true(divisor.meta.get("example_value") != 0)
 
 
 def computed_number(space: Space, result: Host, sources: list[Source], compute: Function, text: str) -> Value | None:

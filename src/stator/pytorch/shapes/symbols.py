@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -15,6 +15,7 @@ from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.shapes.computed import (
     compute_again,
     computed_after,
+    depends_on_draws,
     is_of_numbers,
     made_again,
     refuse_drawn,
@@ -190,9 +191,9 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
     recorder = space.trace.recorder
     whole = any(arg.symbolic and arg.cls is not bool for arg in args)  # they do not know True as 1
     numbers = [arg.number if arg.symbolic else _plain(arg.as_host(space), whole) for arg in args]
+    if function in DIVISIONS and _is_zero(space, args[1]):
+        return _known_result(space, function, args, numbers)
     try:
-        if function in DIVISIONS and isinstance(numbers[1], torch.SymInt) and hint_of(numbers[1]) is not None:
-            bool(numbers[1] != 0)  # guarded: `n // n` is 1 to torch, whatever `n` is
         number = function(*numbers)
     except Exception as e:
         return _decided(space, function, args, numbers, e)
@@ -210,6 +211,19 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
 
 #: functions that fail where their second operand is zero
 DIVISIONS = frozenset((operator.truediv, operator.floordiv, operator.mod))
+
+
+def _is_zero(space: Space, divisor: GraphValue) -> bool:
+    """Whether a divisor that varies is zero, which is guarded: `n // n` is 1 to torch, whatever `n` is."""
+    if not divisor.symbolic or hint_of(divisor.number) is None:
+        return False
+    if divisor.cls is not float:
+        differs: Any = divisor.number != 0  # `==` would fix it, where it is zero
+        return not differs
+    if depends_on_draws(divisor):
+        return False
+    differs = compute(space, operator.ne, [divisor, Constant(0)])
+    return not (decide(space.trace, differs) if differs.symbolic else differs.host)
 
 
 def _decided(

@@ -47,13 +47,14 @@ def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]
         answer = call.composed.perform(space, call.function, args, kwargs)
         if answer is not None:
             return answer
+    shapes = space.trace.recorder.shapes  # begun where there are symbols
     if call.operands and call.function in _OF_SIZES:
         call = with_numbers(space, call) or call  # a number read elsewhere is the same number here
     elif call.operands and call.function in MAKERS:
         call = tensor_of_float(space, call) or tensor_of_floats(space, call) or tensor_of_symbols(call) or call
-    elif call.operands:
+    elif shapes.begun:
         call = of_python(space, call) or call
-    if space.trace.recorder.shapes.begun:  # else there are no symbols
+    if shapes.begun:
         call = with_tensors(space, call) or with_conditions(space, call) or call
         call = scalars_in_tensors(space, call) or filled_with_float(space, call) or call
     try:

@@ -75,10 +75,11 @@ def _leads_to(item: Host, host: Host) -> bool:
         found = waiting.pop()
         if found is host or len(met) > _MOST:
             return True
-        if id(found) in met or isinstance(found, (type, types.ModuleType)) or is_immutable(type(found)):
+        kind = type(found)  # isinstance would ask the object's own __class__
+        if id(found) in met or issubclass(kind, (type, types.ModuleType)) or is_immutable(kind):
             continue
         met.add(id(found))
-        if isinstance(found, types.FunctionType):
+        if kind is types.FunctionType:
             met.add(id(found.__globals__))
         waiting += referents(found)
     return False
@@ -114,7 +115,7 @@ def _led_to(trace: Trace, others: Iterable[Value] = ()) -> Iterator[Value]:
 
 def referents(container: Host) -> list[Host]:
     """What an existing object leads to. A dict does not tell of what it has in common with its object (3.13)."""
-    if isinstance(container, dict):
+    if issubclass(type(container), dict):
         return [*dict.keys(container), *dict.values(container)]
     return gc.get_referents(container)
 

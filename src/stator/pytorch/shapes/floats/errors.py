@@ -20,7 +20,7 @@ import torch.fx
 from stator.guards.guard import FOR_BRANCHES, Predicate
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of
-from stator.pytorch.shapes.computed import condition_on_existing, depends_on_draws
+from stator.pytorch.shapes.computed import condition_on_existing, depends_on_draws, is_nonzero
 from stator.pytorch.shapes.floats.powers import real_power
 from stator.pytorch.shapes.floats.quotients import quotient
 from stator.pytorch.shapes.symbols import DIVISIONS
@@ -76,7 +76,7 @@ def _may_raise(node: torch.fx.Node) -> bool:
         is_read = isinstance(rest[0], torch.SymInt) and hint_of(rest[0]) is None
         return node.target in DIVISIONS and is_read and not statically_known_true(rest[0] != 0)
     if node.target is operator.truediv:
-        return not statically_known_true(rest[0] != 0)
+        return not is_nonzero(node.args[1])
     if node.target is internals.sym_sqrt:
         return not statically_known_true(first >= 0)
     if node.target is operator.pow and isinstance(first, torch.SymInt) and isinstance(rest[0], int | float):

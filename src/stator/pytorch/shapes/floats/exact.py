@@ -10,6 +10,7 @@ number itself. Of those that the graph reads a tensor is computed, as long as no
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -64,7 +65,7 @@ def _of_real_numbers(space: Space, result: Any) -> Value | None:
         return None if result.cls is bool else compute_again(space, function, operands)
     # A condition that torch does not know is known when the graph has run. (With a hint it is on existing numbers, by
     # too many steps to compute it again.)
-    waits = result.cls is bool and hint_of(result.number) is None and not _is_known(result.number)
+    waits = result.cls is bool and hint_of(result.number) is None and not _is_known(operands, result.number)
     found = None if waits else _of_tensors(space, function, operands)
     return None if found is None else _in_place_of(result, found)
 
@@ -97,8 +98,10 @@ def _in_place_of(result: Any, found: Value) -> Value:
     return found
 
 
-def _is_known(condition: Any) -> bool:
-    """Whether torch knows a condition on what only the graph reads."""
+def _is_known(operands: list[Any], condition: Any) -> bool:
+    """Whether torch knows a condition on what only the graph reads, or is not to be asked: of infinity it warns."""
+    if not all(operand.symbolic or math.isfinite(operand.host) for operand in operands):
+        return True
     from torch.fx.experimental.symbolic_shapes import statically_known_true
 
     return statically_known_true(condition) or statically_known_true(torch.sym_not(condition))
