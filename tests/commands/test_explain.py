@@ -79,6 +79,20 @@ def test_a_script_that_fails_is_explained_until_then(script, end, code):
     assert ("mine" in done.stderr) == ("mine" in end) and ("no" in done.stderr.split()) == ("no" in end)
 
 
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        ("raise KeyError('mine')", "line 15, in <module>\n    raise KeyError('mine')\nKeyError: 'mine'\n"),
+        ("def f(x:", "line 15\n    def f(x:\n         ^\nSyntaxError: '(' was never closed\n"),
+    ],
+)
+def test_how_a_script_fails_is_told_without_what_has_run_it(script, end, told):
+    script.write_text(SCRIPT + end)
+    done = explain(script)
+    assert told in done.stderr and "commands" not in done.stderr, done.stderr
+    assert "stator: the script has failed; what is told is of what ran until then\n" in done.stderr
+
+
 def test_no_such_script_is_bad_usage():
     done = explain("nowhere.py")
     assert done.returncode == 2 and done.stderr == "stator explain: no such file: nowhere.py\n"

@@ -8,6 +8,7 @@ import runpy
 import sys
 import traceback
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 from stator.api.compile import install
@@ -79,7 +80,15 @@ def outcome(options: argparse.Namespace, left: dict[str, Any] | None = None) -> 
         if isinstance(end.code, str):
             print(end.code, file=sys.stderr)
         return end.code if isinstance(end.code, int) else FINE if end.code is None else FAILED
-    except Exception:
-        traceback.print_exc()
+    except Exception as error:
+        traceback.print_exception(error.with_traceback(_within(options.script[0], error.__traceback__)))
+        print("stator: the script has failed; what is told is of what ran until then", file=sys.stderr)
         return FAILED
     return FINE
+
+
+def _within(script: str, stack: TracebackType | None) -> TracebackType | None:
+    """A traceback from the script on, without what has run it; nothing of a script that cannot be compiled."""
+    while stack is not None and stack.tb_frame.f_code.co_filename != script:
+        stack = stack.tb_next
+    return stack
