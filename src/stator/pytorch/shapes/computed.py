@@ -142,15 +142,18 @@ class Condition:
 
     Attributes:
         compute: what gives it, of what is found at `sources`.
-        source: where the outcome is found.
         told: the condition as the program would write it.
     """
 
     def __init__(self, formula: _Formula, text: str) -> None:
         self._formula, self._text = formula, text
         self.compute, self.sources = formula.over(text)
-        self.source = formula.source(text)
         self.told = formula.source(text, formula.written(text, alone=True)).expr()
+
+    @property
+    def source(self) -> Source:
+        """Where the outcome is found."""
+        return self._formula.source(self._text)
 
     def negated(self) -> Condition:
         """The opposite."""

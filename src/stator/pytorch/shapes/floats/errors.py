@@ -74,7 +74,7 @@ def _may_raise(node: torch.fx.Node) -> bool:
     first, *rest = [arg.meta.get("example_value") if isinstance(arg, torch.fx.Node) else arg for arg in node.args]
     if not _gives_float(node):
         is_read = isinstance(rest[0], torch.SymInt) and hint_of(rest[0]) is None
-        return node.target in DIVISIONS and is_read and not statically_known_true(rest[0] != 0)
+        return node.target in DIVISIONS and is_read and not is_nonzero(node.args[1])
     if node.target is operator.truediv:
         return not is_nonzero(node.args[1])
     if node.target is internals.sym_sqrt:
